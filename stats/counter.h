@@ -17,6 +17,8 @@ class Counter {
   void Add(std::uint64_t amount = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
+  // Mirrors a number that its thread keeps elsewhere.
+  void Set(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t Get() const { return value_.load(std::memory_order_relaxed); }
 
  private:

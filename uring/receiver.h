@@ -22,10 +22,9 @@
 
 #include "uring/buffer_pool.h"
 #include "uring/op.h"
+#include "uring/ring.h"
 
 namespace uring {
-
-class Ring;
 
 class Receiver : public Op {
  public:
@@ -46,6 +45,10 @@ class Receiver : public Op {
   [[nodiscard]] std::span<const char> Front() const;
   // Gives it back.
   void Pop();
+
+  // Calls visit(std::span<const char>) for each unread buffer, oldest first.
+  template <typename Visit>
+  void ForEachHeld(Visit visit) const;
 
   // Resumes at the receiver's next news: data, the end, a stop that has come through, or a Nudge.
   class Awaiter {
@@ -84,5 +87,13 @@ class Receiver : public Op {
   bool is_in_rearm_ = false;  // In the ring's list.
   bool has_ended_ = false;
 };
+
+template <typename Visit>
+void Receiver::ForEachHeld(Visit visit) const {
+  const BufferPool& buffers = ring_->buffers();
+  for (std::uint16_t buffer = head_; buffer != BufferPool::kNone; buffer = buffers.next(buffer)) {
+    visit(buffers.Data(buffer));
+  }
+}
 
 }  // namespace uring

@@ -71,6 +71,8 @@ class Ring {
     ResumeReady([] { return false; });
   }
   [[nodiscard]] bool has_ready() const { return ready_first_ != nullptr; }
+  // A Sender::Try has been queued whose outcome is not known: its bytes are still needed.
+  [[nodiscard]] bool has_unsettled_sends() const { return !sends_.empty(); }
 
   // -- Starting operations; called by the op classes.
   void StartReceive(Receiver* receiver);

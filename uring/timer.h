@@ -28,7 +28,7 @@ class SingleOp : public Op {
     [[nodiscard]] bool await_ready() const noexcept { return !op_->in_flight(); }
     void await_suspend(std::coroutine_handle<> waiter) noexcept { op_->waiter_ = waiter; }
     // The operation's result: what the kernel said, a negative errno for a failure.
-    [[nodiscard]] std::int32_t await_resume() const noexcept { return op_->result_; }
+    std::int32_t await_resume() const noexcept { return op_->result_; }
 
    private:
     SingleOp* op_;

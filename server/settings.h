@@ -1,0 +1,69 @@
+// Settings: everything a user can choose, as read from flags and environment.
+//
+// Owner: main; read-only once the server runs, but for the fields marked atomic. Threads: any may
+// read.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace server {
+
+// One -l entry: an address and, if it was given with one, a port.
+struct ListenAddress {
+  std::string host;        // Empty: all interfaces.
+  std::int32_t port = -1;  // -1: the one of -p.
+};
+
+struct Settings {
+  // Network.
+  std::int32_t tcp_port = 11211;  // -p; 0: none, -1: any free one
+  bool tcp_port_is_given = false;
+  std::vector<ListenAddress> listen;     // -l
+  std::string unix_path;                 // -s
+  mode_t unix_mask = 0700;               // -a
+  std::uint32_t connections_max = 1024;  // -c
+  std::uint32_t backlog = 1024;          // -b
+  std::uint32_t idle_timeout_s = 0;      // -o idle_timeout
+  bool refuses_fast = true;              // -o maxconns_fast
+  std::vector<std::string>
+      idle_options;  // -o names that are accepted and change nothing: said at start
+
+  // Memory.
+  std::size_t memory_bytes = std::size_t{64} << 20;   // -m
+  std::size_t item_bytes_max = std::size_t{1} << 20;  // -I
+  bool evicts = true;                                 // -M
+  bool has_cas = true;                                // -C
+  bool locks_memory = false;                          // -k
+  double class_factor = 1.08;                         // -f
+  std::size_t slot_bytes_min = 48;                    // -n
+
+  // Threads and rings.
+  std::uint32_t thread_count = 0;          // -t; 0 until the CPUs have been counted
+  std::uint32_t requests_per_turn = 1024;  // -R
+  std::uint32_t ring_depth = 1024;
+  std::uint32_t cq_depth = 8192;
+
+  // What clients may do.
+  bool allows_flush = true;      // -F
+  bool allows_shutdown = false;  // -A
+
+  // The process.
+  bool becomes_daemon = false;     // -d
+  std::string pid_file;            // -P
+  std::string user;                // -u
+  bool raises_core_limit = false;  // -r
+  bool checks_health = false;      // --healthcheck
+
+  // Writers: main at start, the worker that carries out `verbosity`. Readers: any, relaxed.
+  std::atomic<std::int32_t> verbosity{0};  // -v
+  // A test-only command, on when RINGCACHED_DEBUG_COMMANDS=1 is in the environment.
+  bool has_debug_commands = false;
+};
+
+}  // namespace server

@@ -1,0 +1,245 @@
+#include "server/stats_answer.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "server/protocol/tokens.h"
+#include "server/protocol/words.h"
+#include "server/server.h"
+#include "server/version.h"
+
+namespace server {
+namespace {
+
+namespace words = protocol::words;
+
+// Collects "STAT name value" lines.
+class Lines {
+ public:
+  template <typename Value>
+  void Add(std::string_view name, const Value& value) {
+    fmt::format_to(std::back_inserter(text_), "STAT {} {}\r\n", name, value);
+  }
+  // memcached's mechanisms that have no counterpart here.
+  void AddZeros(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) Add(name, 0);
+  }
+  void AddYesNo(std::string_view name, bool value) { Add(name, value ? "yes" : "no"); }
+  void AddSeconds(std::string_view name, const timeval& time) {
+    Add(name, fmt::format("{}.{:06}", time.tv_sec, time.tv_usec));
+  }
+  std::string Finish() {
+    text_ += words::kEnd;
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+void AddProcess(Worker& worker, Lines* lines) {
+  const cache::Now now = worker.cache().now();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  lines->Add("pid", getpid());
+  lines->Add("uptime", Clock::UptimeSeconds(now));
+  lines->Add("time", worker.server().clock().UnixSeconds(now));
+  lines->Add("version", kVersion);
+  lines->Add("libevent", "io_uring");
+  lines->Add("pointer_size", sizeof(void*) * 8);
+  lines->AddSeconds("rusage_user", usage.ru_utime);
+  lines->AddSeconds("rusage_system", usage.ru_stime);
+}
+
+void AddConnections(const Settings& settings, const stats::Snapshot& sum, Lines* lines) {
+  lines->Add("max_connections", settings.connections_max);
+  lines->Add("curr_connections", sum.curr_connections);
+  lines->Add("total_connections", sum.total_connections);
+  lines->Add("rejected_connections", sum.rejected_connections);
+  lines->Add("connection_structures", sum.curr_connections);
+  lines->AddZeros({"response_obj_oom", "response_obj_count"});
+  lines->Add("response_obj_bytes", sum.parked_output_bytes);
+  lines->AddZeros({"read_buf_count"});
+  lines->Add("read_buf_bytes", sum.parked_input_bytes);
+  lines->AddZeros({"read_buf_bytes_free"});
+  lines->Add("read_buf_oom", sum.read_buf_oom);
+  lines->AddZeros({"reserved_fds", "unexpected_napi_ids", "round_robin_fallback"});
+}
+
+void AddCommands(const stats::Snapshot& sum, Lines* lines) {
+  lines->Add("cmd_get", sum.get_hits + sum.get_misses);
+  lines->Add("cmd_set", sum.cmd_set);
+  lines->Add("cmd_flush", sum.cmd_flush);
+  lines->Add("cmd_touch", sum.cmd_touch);
+  lines->Add("cmd_meta", sum.cmd_meta);
+  lines->Add("get_hits", sum.get_hits);
+  lines->Add("get_misses", sum.get_misses);
+  lines->Add("get_expired", sum.get_expired);
+  lines->Add("get_flushed", sum.get_flushed);
+  lines->Add("delete_misses", sum.delete_misses);
+  lines->Add("delete_hits", sum.delete_hits);
+  lines->Add("incr_misses", sum.incr_misses);
+  lines->Add("incr_hits", sum.incr_hits);
+  lines->Add("decr_misses", sum.decr_misses);
+  lines->Add("decr_hits", sum.decr_hits);
+  lines->Add("cas_misses", sum.cas_misses);
+  lines->Add("cas_hits", sum.cas_hits);
+  lines->Add("cas_badval", sum.cas_badval);
+  lines->Add("touch_hits", sum.touch_hits);
+  lines->Add("touch_misses", sum.touch_misses);
+  lines->Add("store_too_large", sum.store_too_large);
+  lines->Add("store_no_memory", sum.store_no_memory);
+  lines->Add("auth_cmds", sum.auth_cmds);
+  lines->Add("auth_errors", sum.auth_errors);
+}
+
+void AddServing(const Settings& settings, const stats::Snapshot& sum, Lines* lines) {
+  lines->Add("idle_kicks", sum.idle_kicks);
+  lines->Add("bytes_read", sum.bytes_read);
+  lines->Add("bytes_written", sum.bytes_written);
+  lines->Add("limit_maxbytes", settings.memory_bytes);
+  lines->Add("accepting_conns", 1);
+  lines->Add("listen_disabled_num", sum.listen_disabled_num);
+  lines->Add("time_in_listen_disabled_us", sum.time_in_listen_disabled_us);
+  lines->Add("threads", settings.thread_count);
+  lines->Add("conn_yields", sum.conn_yields);
+}
+
+void AddIndexAndMover(Lines* lines) {
+  lines->AddZeros({"hash_power_level",
+                   "hash_bytes",
+                   "hash_is_expanding",
+                   "slab_reassign_rescues",
+                   "slab_reassign_chunk_rescues",
+                   "slab_reassign_inline_reclaim",
+                   "slab_reassign_busy_items",
+                   "slab_reassign_busy_deletes",
+                   "slab_reassign_busy_nomem",
+                   "slab_reassign_last_busy_status",
+                   "slab_reassign_running",
+                   "slabs_moved",
+                   "lru_crawler_running",
+                   "lru_crawler_starts",
+                   "lru_maintainer_juggles",
+                   "malloc_fails",
+                   "log_worker_dropped",
+                   "log_worker_written",
+                   "log_watcher_skipped",
+                   "log_watcher_sent",
+                   "log_watchers"});
+}
+
+void AddItems(const stats::Snapshot& sum, Lines* lines) {
+  lines->Add("bytes", sum.bytes);
+  lines->Add("curr_items", sum.curr_items);
+  lines->Add("total_items", sum.total_items);
+  lines->AddZeros({"slab_global_page_pool"});
+  lines->Add("expired_unfetched", sum.expired_unfetched);
+  lines->Add("evicted_unfetched", sum.evicted_unfetched);
+  lines->Add("evicted_active", sum.evicted_active);
+  lines->Add("evictions", sum.evictions);
+  lines->Add("reclaimed", sum.reclaimed);
+  lines->AddZeros({"crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked",
+                   "moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims",
+                   "lru_bumps_dropped"});
+}
+
+std::string General(Worker& worker, const stats::Snapshot& sum) {
+  Lines lines;
+  AddProcess(worker, &lines);
+  AddConnections(worker.settings(), sum, &lines);
+  AddCommands(sum, &lines);
+  AddServing(worker.settings(), sum, &lines);
+  AddIndexAndMover(&lines);
+  AddItems(sum, &lines);
+  return lines.Finish();
+}
+
+std::string Inter(const Settings& settings) {
+  std::string text;
+  for (const ListenAddress& listen : settings.listen) {
+    text += text.empty() ? "" : ",";
+    text += listen.host;
+  }
+  return text.empty() ? "NULL" : text;
+}
+
+std::string SettingsGroup(const Settings& settings) {
+  Lines lines;
+  lines.Add("maxbytes", settings.memory_bytes);
+  lines.Add("maxconns", settings.connections_max);
+  lines.Add("tcpport", settings.tcp_port);
+  lines.Add("udpport", 0);
+  lines.Add("inter", Inter(settings));
+  lines.Add("verbosity", settings.verbosity.load(std::memory_order_relaxed));
+  lines.Add("oldest", 0);
+  lines.Add("evictions", settings.evicts ? "on" : "off");
+  lines.Add("domain_socket", settings.unix_path.empty() ? "NULL" : settings.unix_path.c_str());
+  lines.Add("umask", fmt::format("{:o}", settings.unix_mask));
+  lines.AddYesNo("shutdown_command", settings.allows_shutdown);
+  lines.Add("growth_factor", fmt::format("{:.2f}", settings.class_factor));
+  lines.Add("chunk_size", settings.slot_bytes_min);
+  lines.Add("num_threads", settings.thread_count);
+  lines.Add("num_threads_per_udp", settings.thread_count);
+  lines.Add("stat_key_prefix", ":");
+  lines.AddYesNo("detail_enabled", false);
+  lines.Add("reqs_per_event", settings.requests_per_turn);
+  lines.AddYesNo("cas_enabled", settings.has_cas);
+  lines.Add("tcp_backlog", settings.backlog);
+  lines.Add("binding_protocol", "ascii");
+  lines.AddYesNo("auth_enabled_sasl", false);
+  lines.AddYesNo("auth_enabled_ascii", false);
+  lines.Add("item_size_max", settings.item_bytes_max);
+  lines.AddYesNo("maxconns_fast", settings.refuses_fast);
+  lines.Add("hashpower_init", 0);
+  lines.AddYesNo("slab_reassign", true);
+  lines.Add("slab_automove", 1);
+  lines.Add("slab_automove_ratio", "0.80");
+  lines.Add("slab_automove_window", 10);
+  lines.Add("slab_chunk_max", std::size_t{512} << 10);
+  lines.AddYesNo("lru_crawler", true);
+  lines.AddZeros({"lru_crawler_sleep", "lru_crawler_tocrawl", "tail_repair_time"});
+  lines.AddYesNo("flush_enabled", settings.allows_flush);
+  lines.AddYesNo("dump_enabled", true);
+  lines.Add("hash_algorithm", "xxh3");
+  lines.AddYesNo("lru_maintainer_thread", false);
+  lines.AddYesNo("lru_segmented", false);
+  lines.AddZeros({"hot_lru_pct", "warm_lru_pct", "hot_max_factor", "warm_max_factor"});
+  lines.AddYesNo("temp_lru", false);
+  lines.AddZeros({"temporary_ttl"});
+  lines.Add("idle_timeout", settings.idle_timeout_s);
+  lines.AddZeros({"watcher_logbuf_size", "worker_logbuf_size", "read_buf_mem_limit"});
+  lines.AddYesNo("track_sizes", false);
+  lines.AddYesNo("inline_ascii_response", false);
+  lines.AddYesNo("drop_privileges", false);
+  lines.AddZeros({"num_napi_ids"});
+  lines.Add("memory_file", "(null)");
+  lines.Add("client_flags_size", 4);
+  lines.Add("ring_depth", settings.ring_depth);
+  lines.Add("cq_depth", settings.cq_depth);
+  return lines.Finish();
+}
+
+// The group's name, or a beginning of it: memcached compares as many bytes as the client sent.
+bool Names(std::string_view token, std::string_view group) { return group.starts_with(token); }
+
+}  // namespace
+
+bool AsksReset(std::string_view line) {
+  const protocol::Tokens tokens = protocol::Split(line);
+  return tokens.count > 1 && Names(tokens[1], "reset");
+}
+
+std::string StatsAnswer(std::string_view line, Worker& worker, const FoldTicket& ticket) {
+  const protocol::Tokens tokens = protocol::Split(line);
+  if (tokens.count == 1) return General(worker, *ticket.snapshot);
+  if (AsksReset(line)) return std::string(words::kReset);
+  if (Names(tokens[1], "settings")) return SettingsGroup(worker.settings());
+  return std::string(words::kError);
+}
+
+}  // namespace server
