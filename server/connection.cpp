@@ -1,5 +1,6 @@
 #include "server/connection.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ using protocol::Command;
 using protocol::Verb;
 
 constexpr std::string_view kValueEnd = "\r\n";
+constexpr std::int32_t kVerbosityConnections = 1;
+constexpr std::int32_t kVerbosityCommands = 2;
 // One send takes at most so much, so that what has been sent can be let go of.
 constexpr std::size_t kSliceBytesMax = std::size_t{64} << 20;
 
@@ -80,13 +83,21 @@ Connection::Connection(Worker* worker, int fd)
       last_command_s_(worker->cache().now().steady_s) {
   worker->connections().Add(this);
   worker->block().curr_connections.Add(1);
+  LogLife("opened");
 }
 
 Connection::~Connection() {
+  LogLife("closed");
   Unpin();
   worker_->connections().Remove(this);
   worker_->block().curr_connections.Add(-1);
   worker_->block().closed_connections.Add();
+}
+
+// -v: clients that come and go.
+void Connection::LogLife(std::string_view event) const {
+  if (worker_->settings().verbosity.load(std::memory_order_relaxed) < kVerbosityConnections) return;
+  spdlog::debug("connection {} {} in worker {}", fd(), event, worker_->index());
 }
 
 // -- From bytes to answers.
@@ -153,6 +164,9 @@ void Connection::HashBatch(std::size_t count) {
 }
 
 Connection::Progress Connection::ExecuteBatch(std::size_t count) {
+  if (worker_->settings().verbosity.load(std::memory_order_relaxed) >= kVerbosityCommands) {
+    LogBatch(count);
+  }
   HashBatch(count);
   Batch& batch = worker_->batch();
   for (std::size_t index = 0; index < count; ++index) {
@@ -170,6 +184,16 @@ Connection::Progress Connection::ExecuteBatch(std::size_t count) {
     if (action != Action::kGoOn) return Follow(action, command);
   }
   return Progress::kGoesOn;
+}
+
+// -vv: what clients ask for.
+void Connection::LogBatch(std::size_t count) {
+  const Batch& batch = worker_->batch();
+  for (std::size_t index = 0; index < count; ++index) {
+    const Command& command = batch.commands[index];
+    spdlog::debug("<{} {} {}", fd(), protocol::NameOf(command.verb),
+                  command.line.empty() ? command.key : command.line);
+  }
 }
 
 Connection::Progress Connection::Follow(Action action, const Command& command) {

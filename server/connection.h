@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coro/task.h"
@@ -85,6 +86,8 @@ class Connection {
   bool TakeValue(protocol::Command* command);
   Progress ExecuteBatch(std::size_t count);
   void HashBatch(std::size_t count);
+  void LogBatch(std::size_t count);
+  void LogLife(std::string_view event) const;
   Progress Follow(Action action, const protocol::Command& command);
   void BeginValue(const protocol::Command& command, const cache::HashedKey& key);
   bool ContinueValue();

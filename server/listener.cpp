@@ -32,11 +32,13 @@ coro::Task<> Listener::AcceptLoop() {
   while (!is_stopping_) {
     co_await acceptor_.Wait();
     while (!is_stopping_ && acceptor_.has_news()) {
-      const std::int32_t news = acceptor_.TakeNews();
+      const bool has_room = server_->settings().refuses_fast || !IsFull();
+      const std::int32_t news = has_room ? acceptor_.TakeNews() : -EMFILE;
       if (news >= 0) Place(news);
       if (!IsShortage(news)) continue;
       // Nothing can be accepted until something is closed; the clients wait in the backlog.
       block.listen_disabled_num.Add();
+      acceptor_.Stop();
       pause_.Start(std::chrono::milliseconds(kAcceptPauseMilliseconds));
       co_await pause_.Wait();
       block.time_in_listen_disabled_us.Add(std::uint64_t{kAcceptPauseMilliseconds} * 1000);
@@ -47,9 +49,13 @@ coro::Task<> Listener::AcceptLoop() {
   while (acceptor_.in_flight()) co_await acceptor_.Wait();
 }
 
+bool Listener::IsFull() const {
+  return server_->ConnectionCount() >= server_->settings().connections_max;
+}
+
 void Listener::Place(int fd) {
   stats::Block& block = server_->block();
-  if (server_->ConnectionCount() >= server_->settings().connections_max) {
+  if (IsFull()) {
     block.rejected_connections.Add();
     return Refuse(fd);
   }

@@ -39,6 +39,8 @@ class Listener {
   [[nodiscard]] std::uint16_t port() const;
 
  private:
+  // As many clients as -c allows are there.
+  [[nodiscard]] bool IsFull() const;
   void Place(int fd);
   void Refuse(int fd);
 

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/config.h"
 #include "server/listener.h"
@@ -19,10 +21,10 @@
 namespace server {
 namespace {
 
-void SetUpLog(std::int32_t verbosity) {
-  auto log = spdlog::stderr_logger_st("ringcached");
+void SetUpLog() {
+  auto log = spdlog::stderr_logger_mt("ringcached");
   log->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-  log->set_level(verbosity > 0 ? spdlog::level::debug : spdlog::level::info);
+  log->set_level(spdlog::level::debug);  // What is logged at all is decided where it happens.
   spdlog::set_default_logger(std::move(log));
 }
 
@@ -49,6 +51,20 @@ std::optional<Farewell> PrepareProcess(const Settings& settings) {
   return std::nullopt;
 }
 
+std::vector<std::string> Addresses(const Server& server) {
+  std::vector<std::string> addresses;
+  for (const auto& listener : server.listeners()) addresses.push_back(listener->address());
+  return addresses;
+}
+
+// What scripts look for.
+std::optional<Farewell> WriteFiles(const Server& server, const Settings& settings) {
+  if (!settings.pid_file.empty()) {
+    if (auto failed = WritePidFile(settings.pid_file)) return failed;
+  }
+  return WritePortFile(Addresses(server));
+}
+
 void SayHello(const Server& server, const Settings& settings) {
   for (const std::string& option : settings.idle_options) {
     spdlog::info("-o {} is accepted and changes nothing here", option);
@@ -65,7 +81,7 @@ int Main(int argc, const char* const* argv) {
   Settings settings;
   if (auto farewell = ReadConfig(argc, argv, &settings)) return Leave(*farewell);
   if (settings.checks_health) return CheckHealth(settings);
-  SetUpLog(settings.verbosity);
+  SetUpLog();
   auto sockets = OpenListeningSockets(settings);
   if (!sockets) {
     return Leave(
@@ -77,11 +93,12 @@ int Main(int argc, const char* const* argv) {
     return Leave(
         {.text = fmt::format("ringcached: {}\n", opened.error()), .exit_code = kExitUnavailable});
   }
-  if (!settings.pid_file.empty()) {
-    if (auto farewell = WritePidFile(settings.pid_file)) return Leave(*farewell);
-  }
-  SayHello(server, settings);
+  const auto failed = WriteFiles(server, settings);
+  if (!failed) SayHello(server, settings);
+  if (failed) server.AskStop(nullptr);
   server.Run();
+  if (!settings.pid_file.empty()) std::remove(settings.pid_file.c_str());
+  if (failed) return Leave(*failed);
   spdlog::info("stopped");
   return kExitOk;
 }

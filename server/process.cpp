@@ -8,16 +8,30 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 namespace server {
 namespace {
 
 Farewell Failure(int exit_code, const std::string& line) {
   return {.text = fmt::format("ringcached: {}\n", line), .exit_code = exit_code};
+}
+
+// A reader sees the file whole or not at all.
+std::optional<Farewell> WriteWhole(const std::string& path, const std::string& text,
+                                   std::string_view named_by) {
+  const std::string written = path + ".lck";
+  std::ofstream file(written);
+  file << text;
+  file.close();
+  if (file && std::rename(written.c_str(), path.c_str()) == 0) return std::nullopt;
+  return Failure(kExitSystem, fmt::format("{} {}: {}", named_by, path, std::strerror(errno)));
 }
 
 }  // namespace
@@ -84,12 +98,20 @@ std::optional<Farewell> LockMemory() {
 }
 
 std::optional<Farewell> WritePidFile(const std::string& path) {
-  const std::string written = path + ".tmp";
-  std::ofstream file(written);
-  file << getpid() << '\n';
-  file.close();
-  if (file && std::rename(written.c_str(), path.c_str()) == 0) return std::nullopt;
-  return Failure(kExitSystem, fmt::format("-P {}: {}", path, std::strerror(errno)));
+  return WriteWhole(path, fmt::format("{}\n", getpid()), "-P");
+}
+
+std::optional<Farewell> WritePortFile(const std::vector<std::string>& addresses) {
+  const char* path = std::getenv("MEMCACHED_PORT_FILENAME");
+  if (path == nullptr) return std::nullopt;
+  std::string text;
+  for (const std::string& address : addresses) {
+    const std::size_t colon = address.rfind(':');
+    if (address.starts_with('/') || colon == std::string::npos) continue;
+    const char* family = address.starts_with('[') ? "INET6" : "INET";
+    text += fmt::format("TCP {}: {}\n", family, address.substr(colon + 1));
+  }
+  return WriteWhole(path, text, "MEMCACHED_PORT_FILENAME");
 }
 
 }  // namespace server

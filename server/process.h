@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/config.h"
 #include "server/settings.h"
@@ -22,6 +23,9 @@ std::optional<Farewell> DropToUser(const std::string& user);
 std::optional<Farewell> BecomeDaemon();
 std::optional<Farewell> LockMemory();
 std::optional<Farewell> WritePidFile(const std::string& path);
+// Writes the ports of `addresses` ("127.0.0.1:11211") into the file that MEMCACHED_PORT_FILENAME
+// names, if the environment has it, in memcached's form: "TCP INET: 11211".
+std::optional<Farewell> WritePortFile(const std::vector<std::string>& addresses);
 
 // Asks a running server at the settings' first address whether it serves; the exit code for
 // --healthcheck.

@@ -1,5 +1,6 @@
 #include "server/protocol/classic.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -214,6 +215,11 @@ Parsed Took(std::size_t consumed_bytes) {
 }
 
 }  // namespace
+
+std::string_view NameOf(Verb verb) {
+  const VerbRow* row = std::ranges::find(kVerbs, verb, &VerbRow::verb);
+  return row == kVerbs.end() ? std::string_view() : row->name;
+}
 
 Parsed ClassicParser::Parse(std::string_view unread, Command* command) {
   switch (state_) {

@@ -62,4 +62,7 @@ class ClassicParser {
   std::int32_t exptime_ = 0;
 };
 
+// The verb's name, for logs; empty for what is no verb of a client's.
+std::string_view NameOf(Verb verb);
+
 }  // namespace protocol
