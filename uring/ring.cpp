@@ -129,7 +129,7 @@ io_uring_sqe* Ring::NextSqe() {
 
 void Ring::Enter(Wait wait) {
   ++counters_.turns;
-  std::vector<Op*> again = std::exchange(cancel_again_, {});
+  const std::vector<Op*> again = std::exchange(cancel_again_, {});
   for (Op* op : again) {
     if (op->in_flight() && !op->cancel_is_asked_) Cancel(op);
   }

@@ -1,4 +1,4 @@
-// What a ring is made with, and why making one failed.
+// RingOptions: what a ring is made with, and why making one failed.
 //
 // Threads: any.
 #pragma once
