@@ -1,5 +1,6 @@
 #include "coro/frame_pool.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "coro/ensure.h"
@@ -40,23 +41,14 @@ FramePool& FramePool::Local() {
 
 FramePool::~FramePool() {
   for (std::size_t index = 0; index < kClassCount; ++index) {
-    while (FreeFrame* frame = free_[index]) {
-      Unpoison(frame, ClassBytes(index));
-      free_[index] = frame->next;
-      std::free(frame);
-    }
+    while (free_[index] != nullptr) std::free(Unlink(index));
   }
 }
 
 void* FramePool::Take(std::size_t frame_bytes) {
   if (frame_bytes <= kFrameBytesMax) {
     const std::size_t index = ClassOf(frame_bytes);
-    if (FreeFrame* frame = free_[index]) {
-      Unpoison(frame, ClassBytes(index));
-      free_[index] = frame->next;
-      kept_bytes_ -= ClassBytes(index);
-      return frame;
-    }
+    if (free_[index] != nullptr) return Unlink(index);
     frame_bytes = ClassBytes(index);
   }
   ++malloc_count_;
@@ -66,16 +58,32 @@ void* FramePool::Take(std::size_t frame_bytes) {
 }
 
 void FramePool::Return(void* frame, std::size_t frame_bytes) noexcept {
-  const std::size_t index = ClassOf(frame_bytes);
-  if (frame_bytes > kFrameBytesMax || kept_bytes_ + ClassBytes(index) > kKeptBytesMax) {
-    std::free(frame);
-    return;
-  }
-  kept_bytes_ += ClassBytes(index);
+  if (frame_bytes > kFrameBytesMax) return std::free(frame);
+  Link(frame, ClassOf(frame_bytes));
+  while (kept_bytes_ > kKeptBytesMax) std::free(Unlink(FullestClass()));
+}
+
+void FramePool::Link(void* frame, std::size_t index) noexcept {
   auto* free_frame = static_cast<FreeFrame*>(frame);
   free_frame->next = free_[index];
   free_[index] = free_frame;
+  class_kept_bytes_[index] += ClassBytes(index);
+  kept_bytes_ += ClassBytes(index);
   Poison(frame, ClassBytes(index));
+}
+
+void* FramePool::Unlink(std::size_t index) noexcept {
+  FreeFrame* frame = free_[index];
+  Unpoison(frame, ClassBytes(index));
+  free_[index] = frame->next;
+  class_kept_bytes_[index] -= ClassBytes(index);
+  kept_bytes_ -= ClassBytes(index);
+  return frame;
+}
+
+std::size_t FramePool::FullestClass() const noexcept {
+  const auto fullest = std::ranges::max_element(class_kept_bytes_);
+  return static_cast<std::size_t>(fullest - class_kept_bytes_.begin());
 }
 
 }  // namespace coro
