@@ -350,8 +350,12 @@ coro::Task<> Serve(Worker* worker, int fd) {
     if (!worker->reply().is_empty()) {
       const Outgoing outgoing = worker->reply().Finish(&connection.pins_);
       worker->block().bytes_written.Add(outgoing.bytes);
+      const bool waits = progress == Connection::Progress::kNeedsInput && !receiver.has_ended();
+      const uring::Then then = waits ? uring::Then::kIdle : uring::Then::kGoesOn;
       std::int32_t taken_bytes = 0;
-      if (outgoing.FitsOneSend()) taken_bytes = co_await connection.sender_.Try(outgoing.pieces);
+      if (outgoing.FitsOneSend()) {
+        taken_bytes = co_await connection.sender_.Try(outgoing.pieces, then);
+      }
       is_open = taken_bytes >= 0;
       if (is_open && static_cast<std::size_t>(taken_bytes) < outgoing.bytes) {
         connection.Keep(outgoing, static_cast<std::size_t>(taken_bytes));

@@ -30,7 +30,7 @@ coro::Task<> Listener::AcceptLoop() {
   stats::Block& block = server_->block();
   acceptor_.Start();
   while (!is_stopping_) {
-    co_await acceptor_.Wait();
+    if (!acceptor_.has_news()) co_await acceptor_.Wait();
     while (!is_stopping_ && acceptor_.has_news()) {
       const bool has_room = server_->settings().refuses_fast || !IsFull();
       const std::int32_t news = has_room ? acceptor_.TakeNews() : -EMFILE;

@@ -35,14 +35,15 @@ class Acceptor : public Op {
   class Awaiter {
    public:
     explicit Awaiter(Acceptor* acceptor) : acceptor_(acceptor) {}
-    [[nodiscard]] bool await_ready() const noexcept { return acceptor_->has_news(); }
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> waiter) noexcept { acceptor_->waiter_ = waiter; }
     void await_resume() const noexcept {}
 
    private:
     Acceptor* acceptor_;
   };
-  // Resumes when there is news, when a stop has come through, or when nudged.
+  // Resumes at the next news, when a stop has come through, or when nudged. Look first whether
+  // has_news().
   [[nodiscard]] Awaiter Wait() { return Awaiter(this); }
   void Nudge();
 

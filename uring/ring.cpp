@@ -133,7 +133,8 @@ void Ring::Enter(Wait wait) {
   for (Op* op : again) {
     if (op->in_flight() && !op->cancel_is_asked_) Cancel(op);
   }
-  if (has_ready() || !rearm_.empty()) wait = Wait::kNo;
+  if (has_ready() || !rearm_.empty() || skips_wait_) wait = Wait::kNo;
+  skips_wait_ = false;
   Submit(wait);
   Collect();
   SettleSends();

@@ -84,6 +84,8 @@ class Ring {
   void Cancel(Op* op);
   // The receiver is to be armed again at the end of the turn.
   void RearmLater(Receiver* receiver);
+  // The next Enter does not wait.
+  void SkipNextWait() { skips_wait_ = true; }
   // Puts an op into the list of those to resume.
   void MarkReady(Op* op);
   // The same, before all others.
@@ -126,6 +128,7 @@ class Ring {
   bool is_open_ = false;
   bool multishot_ = true;
   bool msg_ring_ = true;
+  bool skips_wait_ = false;
   std::uint32_t setup_flags_ = 0;
   RingOptions options_;
   BufferPool buffers_;

@@ -7,7 +7,7 @@
 
 namespace uring {
 
-void Sender::Begin(std::coroutine_handle<> waiter, std::span<iovec> pieces, bool waits) {
+void Sender::Begin(std::coroutine_handle<> waiter, std::span<iovec> pieces, bool waits, Then then) {
   DEBUG_ENSURE(!in_flight() && !is_unsettled_ && pieces.size() <= kPieceCountMax);
   std::size_t total_bytes = 0;
   for (const iovec& piece : pieces) total_bytes += piece.iov_len;
@@ -19,6 +19,7 @@ void Sender::Begin(std::coroutine_handle<> waiter, std::span<iovec> pieces, bool
   result_ = 0;
   is_unsettled_ = !waits;
   ring_->StartSend(this, waits);
+  if (then == Then::kGoesOn) ring_->SkipNextWait();
 }
 
 void Sender::SettleWhole() {

@@ -72,12 +72,18 @@ void Fail(std::string_view answer, Command* command) {
   command->error = answer;
 }
 
+// Where it is not known what follows, `noreply` is not believed either.
+void FailAloud(std::string_view answer, Command* command) {
+  command->noreply = false;
+  Fail(answer, command);
+}
+
 void ReadStorage(const Tokens& tokens, Command* command) {
-  if (tokens.count < 5) return Fail(words::kBadFormat, command);
+  if (tokens.count < 5) return FailAloud(words::kBadFormat, command);
   const auto value_bytes = ParseNumber<std::int32_t>(tokens[4]);
   constexpr std::int32_t kAnnouncedMax = std::numeric_limits<std::int32_t>::max() - 2;
   if (!value_bytes || *value_bytes < 0 || *value_bytes > kAnnouncedMax) {
-    return Fail(words::kBadFormat, command);
+    return FailAloud(words::kBadFormat, command);
   }
   // From here on the value follows, even if the command is refused.
   command->has_value = true;
@@ -251,8 +257,8 @@ Parsed ClassicParser::ParseLine(std::string_view unread, Command* command) {
     return Took(unread.size());
   }
   const std::string_view line = WithoutEnd(unread.substr(0, lf + 1));
-  if (line.size() < 2) {
-    Fail(words::kBadFormat, command);  // No command is that short, and an empty line is none.
+  if (line.empty()) {
+    Fail(words::kBadFormat, command);
   } else {
     ReadLine(line, command);
   }
