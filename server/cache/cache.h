@@ -15,6 +15,11 @@
 //   cache.Quiesce();                              // pointers from Find end here
 //   cache.GoOffline();                            // before waiting in the kernel
 //
+// Pointers from Find also end at Begin, Store, Add and FlushAll, and when a chain's Draft takes
+// more memory: those may have to wait for memory that other threads are reading, and for that let
+// them pass. What must outlive them is pinned or copied. They take care of what they use
+// themselves.
+//
 // Writes never hold anything across an allocation: a draft is made first, unseen, and then swapped
 // in. Counts that have no client (evictions, expiry, items, bytes) go to the worker's stats::Block
 // from here; hits and misses are counted by the caller, who knows the verb.
@@ -29,6 +34,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/cache/chain.h"
 #include "server/cache/clock.h"
 #include "server/cache/item.h"
 #include "stats/block.h"
@@ -41,8 +47,8 @@ struct Options {
   std::size_t item_bytes_max = std::size_t{1} << 20;  // -I: header, key and value.
   bool evicts = true;                                 // -M turns it off.
   bool has_cas = true;                                // -C turns it off.
-  double class_factor = 1.08;                         // -f
-  std::size_t slot_bytes_min = 48;                    // -n: room for key, value and flags.
+  double class_factor = 1.06;                         // -f
+  std::size_t slot_bytes_min = 48;                    // -n: the smallest slot, header and all.
 };
 
 // A key with its hash, computed once a command. Does not own the text.
@@ -122,8 +128,10 @@ class Cache;
 
 // Draft: an item being filled, which nobody else can see. Destroying it gives its memory back.
 //
-// A draft may outlive turns (a client sends its value slowly). A chain takes its memory as bytes
-// arrive. Owner: whoever fills it. Threads: the Cache's.
+// A draft may outlive turns (a client sends its value slowly); it may be filled and destroyed
+// off-line, but Room and Append of a chain, which take memory, want the Cache on-line. It must be
+// gone before its Cache. A chain takes its memory as bytes arrive.
+// Owner: whoever fills it. Threads: the Cache's.
 class Draft {
  public:
   Draft() = default;
@@ -150,8 +158,9 @@ class Draft {
   friend class Cache;
   Cache* cache_ = nullptr;
   Item* item_ = nullptr;
-  void* piece_ = nullptr;  // The chain's slot being filled; null for a plain item.
+  ChainPiece* piece_ = nullptr;  // The one being filled; null for a plain item.
   std::size_t missing_bytes_ = 0;
+  std::uint64_t hash_ = 0;
 };
 
 // What all workers share. Made before them, destroyed after them.
@@ -166,6 +175,15 @@ class SharedCache {
   // Size classes are numbered from 1 to class_count().
   [[nodiscard]] std::size_t class_count() const;
   [[nodiscard]] std::size_t SlotBytes(std::uint8_t class_id) const;
+  // Checks every structure, with all Caches off-line and no draft open. Returns what is wrong, or
+  // nothing; *item_count is how many items there are.
+  [[nodiscard]] std::string Validate(std::size_t* item_count) const;
+
+ private:
+  friend class Cache;
+  struct Impl;
+  explicit SharedCache(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 class Cache {
@@ -204,7 +222,15 @@ class Cache {
   [[nodiscard]] std::size_t TotalBytes(const Item* item) const;
   // Calls visit(std::string_view) for each piece of the value, in order; once for a plain item.
   template <typename Visit>
-  void ForEachPiece(const Item* item, Visit visit) const;
+  void ForEachPiece(const Item* item, Visit visit) const {
+    if (!item->Has(Item::kChained)) {
+      visit(item->value());
+      return;
+    }
+    for (const ChainPiece* piece = FirstPiece(item); piece != nullptr; piece = piece->next) {
+      visit(piece->value());
+    }
+  }
   // Holds the item beyond Quiesce, for a reply that is sent from it. False: it has too many pins
   // already (copy instead). May be called between Find and Quiesce; every pin needs one Unpin, by
   // this thread.
@@ -232,7 +258,9 @@ class Cache {
 
  private:
   friend class Draft;
+  friend class SharedCache;
   struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace cache

@@ -1,0 +1,211 @@
+// Taking items out: by the clock, a page at a time, and after a flush.
+//
+// A thread walks the slots of its own pages only, or of a sleeper whose heap it has borrowed, so a
+// page's class and slots stand still while it does.
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "server/cache/cache_impl.h"
+#include "server/cache/item_access.h"
+#include "server/cache/spin.h"
+
+namespace cache {
+namespace {
+
+// Slots the hand may pass for one victim: bounds the time of one store.
+constexpr std::size_t kHandSlotsMax = 512;
+
+// The item that a slot belongs to, if it is in the index.
+Item* LinkedItemAt(void* slot) {
+  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
+  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
+  if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
+  if (kind != SlotKind::kPiece) return nullptr;
+  Item* head = static_cast<ChainPiece*>(slot)->head;
+  return ItemAccess::KindOf(head) == SlotKind::kLinked ? head : nullptr;
+}
+
+}  // namespace
+
+void Cache::Impl::Account(const Item* item, std::int64_t sign) {
+  block->curr_items.Add(sign);
+  block->bytes.Add(sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item)));
+}
+
+// The item has just been taken out of the index by this thread.
+void Cache::Impl::Discard(Item* item) {
+  Account(item, -1);
+  ItemAccess::MarkUnlinked(item);
+  heap->limbo.Retire(item, heap->SlotBytes(item), &shared->epochs);
+}
+
+// False when another thread was faster.
+bool Cache::Impl::RemoveFromIndex(Item* item) {
+  const std::uint64_t hash = shared->index->Hash(item->key());
+  for (;;) {
+    Place place = shared->index->Look(hash, item->key());
+    if (place.item != item) return false;
+    if (!shared->index->Lock(&place)) continue;
+    shared->index->Remove(&place, &state->index_local);
+    shared->index->Unlock(place);
+    Discard(item);
+    return true;
+  }
+}
+
+// A dead item makes room.
+bool Cache::Impl::Reclaim(Item* item) {
+  const bool is_flushed = shared->flush.Covers(item);
+  const bool is_fetched = item->Has(Item::kFetched);
+  stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
+  if (!RemoveFromIndex(item)) return false;
+  counts.reclaimed.Add();
+  if (!is_flushed && !is_fetched) counts.expired_unfetched.Add();
+  return true;
+}
+
+bool Cache::Impl::Evict(Item* item) {
+  if (IsDead(item)) return Reclaim(item);
+  const bool is_fetched = item->Has(Item::kFetched);
+  const bool is_active = ItemAccess::Frequency(item) > 0;
+  const bool expires = !item->expiry().is_never();
+  stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
+  if (!RemoveFromIndex(item)) return false;
+  counts.evictions.Add();
+  if (expires) counts.evicted_nonzero.Add();
+  if (!is_fetched) counts.evicted_unfetched.Add();
+  if (is_active) counts.evicted_active.Add();
+  return true;
+}
+
+// CLOCK (F. J. Corbato, "A paging experiment with the Multics system", 1969) with a frequency of up
+// to three in place of the reference bit. If the hand finds none at zero within its bound, the
+// least used item it has met goes.
+std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_wanted,
+                                   bool only_dead) {
+  std::size_t evicted_count = 0;
+  const std::size_t slots_max =
+      std::min(kHandSlotsMax * count_wanted, 4 * heap->slabs.SlotCount(class_id));
+  Item* least_used = nullptr;
+  for (std::size_t passed = 0; passed < slots_max && evicted_count < count_wanted; ++passed) {
+    void* slot = heap->slabs.NextSlot(class_id);
+    if (slot == nullptr) break;
+    Item* item = LinkedItemAt(slot);
+    if (item == nullptr || ItemAccess::IsPinned(item)) continue;
+    if (IsDead(item)) {
+      if (Reclaim(item)) ++evicted_count;
+      continue;
+    }
+    if (only_dead) continue;
+    const std::uint8_t frequency = ItemAccess::Frequency(item);
+    if (frequency == 0) {
+      if (Evict(item)) ++evicted_count;
+      continue;
+    }
+    ItemAccess::SetFrequency(item, static_cast<std::uint8_t>(frequency - 1));
+    if (least_used == nullptr || frequency <= ItemAccess::Frequency(least_used)) least_used = item;
+  }
+  if (evicted_count == 0 && least_used != nullptr && Evict(least_used)) ++evicted_count;
+  return evicted_count;
+}
+
+// Drafts are filled by their client's pace and pinned items sent by it: such a page would stay.
+bool Cache::Impl::CanEmpty(std::uint32_t number) const {
+  const Page& page = shared->pages->At(number);
+  if (page.is_draining) return false;
+  const std::size_t slot_bytes =
+      shared->sizes.SlotBytes(page.class_id.load(std::memory_order_relaxed));
+  for (std::size_t slot = 0; slot < page.carved_count; ++slot) {
+    void* at = shared->pages->Start(number) + slot * slot_bytes;
+    const std::uint8_t state_byte = ItemAccess::StateOf(at).load(std::memory_order_acquire);
+    const auto kind = static_cast<SlotKind>(state_byte & ItemAccess::kKindMask);
+    if (kind == SlotKind::kFree) continue;
+    const Item* item = kind == SlotKind::kPiece ? static_cast<ChainPiece*>(at)->head
+                                                : static_cast<const Item*>(at);
+    if (ItemAccess::IsPinned(item)) return false;
+  }
+  return true;
+}
+
+// Its items go, and it will be the pool's when their slots have come back.
+bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number) {
+  if (!CanEmpty(number)) return false;
+  const Page& page = shared->pages->At(number);
+  const std::size_t slot_bytes =
+      shared->sizes.SlotBytes(page.class_id.load(std::memory_order_relaxed));
+  for (std::size_t slot = 0; slot < page.carved_count; ++slot) {
+    Item* item = LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
+    if (item != nullptr) Evict(item);
+  }
+  from->slabs.Drain(number);
+  return true;
+}
+
+// From the class with the most pages, if one of them can be emptied now; classes with equally many
+// take turns.
+bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t but_class) {
+  struct Candidate {
+    std::size_t page_count;
+    std::size_t turn;
+    std::uint8_t class_id;
+  };
+  std::vector<Candidate> candidates;
+  const std::size_t class_count = shared->sizes.count();
+  ++page_turn;
+  for (std::size_t turn = 0; turn < class_count; ++turn) {
+    const auto class_id = static_cast<std::uint8_t>(1 + (page_turn + turn) % class_count);
+    const std::size_t page_count = from->slabs.PagesOf(class_id).size();
+    if (page_count > 0 && class_id != but_class) candidates.push_back({page_count, turn, class_id});
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.page_count != b.page_count ? a.page_count > b.page_count : a.turn < b.turn;
+  });
+  for (const Candidate& candidate : candidates) {
+    for (std::size_t position = 0; position < candidate.page_count; ++position) {
+      if (EmptyPage(from, from->slabs.PagesOf(candidate.class_id)[position])) return true;
+    }
+  }
+  return false;
+}
+
+// Items of old generations, wherever they lie. Walks the whole index; see StartGeneration.
+void Cache::Impl::RemoveFlushed() {
+  Spin spin;
+  while (!shared->index->HoldSize()) spin.Wait();
+  std::array<Item*, 64> found{};
+  for (std::uint64_t pair = 0; pair < shared->index->pair_count(); ++pair) {
+    for (std::size_t found_count = 1; found_count > 0;) {
+      found_count = 0;
+      shared->index->ForEachInPair(pair, [this, &found, &found_count](Item* item) {
+        if (found_count < found.size() && shared->flush.Covers(item)) found[found_count++] = item;
+      });
+      for (std::size_t at = 0; at < found_count; ++at) Reclaim(found[at]);
+    }
+    if (heap->limbo.has_closed()) {
+      PassQuiescentPoint();
+      CollectOwn();
+    }
+  }
+  shared->index->FreeSize();
+}
+
+// Before a generation's number can come round again, what is left of its last use is removed. That
+// takes many flushes with little reclaimed in between.
+void Cache::Impl::StartGeneration(bool only_if_due) {
+  const std::lock_guard<std::mutex> lock(shared->flush_mutex);
+  if (only_if_due && !shared->flush.IsDue(now)) return;
+  const std::uint32_t generation = shared->flush.generation();
+  if (generation - shared->oldest_generation >= ItemAccess::kGenerationCount - 2) {
+    RemoveFlushed();
+    shared->oldest_generation = generation;
+  }
+  if (only_if_due) {
+    shared->flush.FireIfDue(now);
+  } else {
+    shared->flush.Flush();
+  }
+}
+
+}  // namespace cache

@@ -1,0 +1,118 @@
+// Cache::Impl: the working side of a Cache, in several files.
+//
+//   cache.cpp         the public calls, turns, finding
+//   cache_memory.cpp  slots: fast, by evicting, and from other threads
+//   cache_evict.cpp   the clock, emptying pages, flushed items
+//   draft.cpp         drafts and their memory
+//   cache_store.cpp   Store
+//   cache_delta.cpp   Add
+//
+// Owner: the Cache. Threads: its worker's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "server/cache/cache.h"
+#include "server/cache/item_access.h"
+#include "server/cache/shared_impl.h"
+
+namespace cache {
+
+struct Cache::Impl {
+  using Shared = SharedCache::Impl;
+  using Place = Index::Place;
+
+  Impl(Cache* owner, Shared* shared_impl, std::uint32_t thread_index, stats::Block* stats_block)
+      : cache(owner),
+        shared(shared_impl),
+        thread(thread_index),
+        state(shared_impl->threads[thread_index].get()),
+        heap(&state->heap),
+        block(stats_block) {}
+
+  Cache* cache;
+  Shared* shared;
+  std::uint32_t thread;
+  ThreadState* state;
+  Heap* heap;
+  stats::Block* block;
+  Now now;
+  Miss last_miss = Miss::kAbsent;
+  bool is_online = false;
+  std::uint32_t housekept_s = 0;  // When memory was last brought home for its own sake.
+  // Passed by AllocateSlow: items found before the last one may be gone.
+  std::uint64_t quiescent_points = 0;
+  std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
+
+  // -- Turns (cache.cpp).
+  void GoOnline(Now turn);
+  void Quiesce();
+  void GoOffline();
+  bool Maintain();
+  [[nodiscard]] bool IsDead(const Item* item) const {
+    return shared->flush.Covers(item) || item->expiry().IsDue(now);
+  }
+
+  // -- Memory (cache_memory.cpp). Fast never makes this thread pass a quiescent point; Slow does.
+  void* AllocateFast(std::uint8_t class_id);
+  void* AllocateSlow(std::uint8_t class_id);
+  void* Allocate(std::uint8_t class_id) {
+    void* slot = AllocateFast(class_id);
+    return slot != nullptr ? slot : AllocateSlow(class_id);
+  }
+  void* TakeIncludingPool(std::uint8_t class_id);
+  void EvictAhead(std::uint8_t class_id);
+  bool MakeRoom(std::uint8_t class_id, bool is_first_round);
+  void CollectOwn();
+  void PassQuiescentPoint();
+  template <typename Visit>
+  bool ForEachSleeper(Visit visit);
+  void BringHomeFromSleepers();
+  bool TakePageFromSleepers();
+  void GiveUpPageIfWanted();
+
+  // -- Removing (cache_evict.cpp). An item taken from the index is retired to this thread's limbo,
+  // whoever's page it lies in.
+  void Account(const Item* item, std::int64_t sign);
+  void Discard(Item* item);
+  bool RemoveFromIndex(Item* item);
+  bool Reclaim(Item* item);
+  bool Evict(Item* item);
+  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, bool only_dead);
+  bool EmptySomePage(Heap* from, std::uint8_t but_class);
+  bool EmptyPage(Heap* from, std::uint32_t page);
+  [[nodiscard]] bool CanEmpty(std::uint32_t page) const;
+  void RemoveFlushed();
+  void StartGeneration(bool only_if_due);
+
+  // -- Drafts and storing (draft.cpp, cache_store.cpp). A draft of a chain has no pieces yet.
+  Room Begin(const ItemPlan& plan, std::uint64_t hash, Draft* draft);
+  // A draft with all its memory that has the same shape as `plan`: *draft if it has, else a new
+  // one.
+  Room BeginWhole(const ItemPlan& plan, std::uint64_t hash, Draft* draft);
+  void Abandon(Draft* draft);
+  std::span<char> RoomIn(Draft* draft);
+  bool NextPiece(Draft* draft);
+  bool ReserveChain(Draft* draft);
+  ChainPiece* AddPiece(Item* head, ChainPiece* last, std::size_t value_bytes_left);
+  [[nodiscard]] std::size_t PieceBytes(const ChainPiece* piece) const;
+  [[nodiscard]] ItemPlan PlanFor(std::string_view key, std::uint32_t client_flags, Expiry expiry,
+                                 std::size_t value_bytes) const;
+
+  Stored Store(Draft* draft, const StoreRule& rule);
+  // What `rule` says of a store that meets `old`, null for none.
+  [[nodiscard]] static StoreResult Judge(const Item* old, const StoreRule& rule);
+  void Join(const Item* old, const Draft& added, bool in_front, Draft* joined) const;
+  static void MarkAsStale(const Item* old, Item* item);
+  // Puts a full draft into a locked place and unlocks it. False when the index has no room.
+  bool Publish(Place* place, std::uint32_t generation, Draft* draft);
+  std::uint64_t CasFor(const Item* old, std::uint64_t explicit_cas);
+
+  // -- Counting (cache_delta.cpp).
+  Delta Add(const HashedKey& key, const DeltaRule& rule);
+};
+
+}  // namespace cache

@@ -1,0 +1,95 @@
+#include "server/cache/heap.h"
+
+#include <cstring>
+
+#include "server/cache/item_access.h"
+
+namespace cache {
+
+Heap::Heap(PageSpace* space, const SizeClasses* classes, std::vector<Heap*> const* heaps,
+           std::uint32_t thread)
+    : slabs(space, classes, thread),
+      limbo(space->page_bytes()),
+      space_(space),
+      sizes_(classes),
+      heaps_(heaps),
+      thread_(thread) {}
+
+void Heap::Free(Item* item) {
+  ChainPiece* piece = item->Has(Item::kChained) ? FirstPiece(item) : nullptr;
+  while (piece != nullptr) {
+    ChainPiece* next = piece->next;
+    // No longer a piece: its head's slot may be another item's by the time this one is home.
+    piece->state.store(static_cast<std::uint8_t>(SlotKind::kPrivate), std::memory_order_relaxed);
+    FreeSlot(piece);
+    piece = next;
+  }
+  FreeSlot(item);
+}
+
+void Heap::FreeSlot(void* slot) {
+  const Page& page = space_->Of(slot);
+  const std::uint32_t owner = page.owner.load(std::memory_order_relaxed);
+  if (owner == thread_) {
+    slabs.Give(slot);
+    return;
+  }
+  if (outboxes_.empty()) outboxes_.resize(heaps_->size());
+  Outbox& out = outboxes_[owner];
+  std::memcpy(slot, &out.first, sizeof out.first);
+  if (out.last == nullptr) out.last = slot;
+  out.first = slot;
+  ++out.count;
+  out.bytes += sizes_->SlotBytes(page.class_id.load(std::memory_order_relaxed));
+  if (out.count >= kOutboxSlots || out.bytes >= space_->page_bytes() / 4) Send(owner);
+}
+
+void Heap::Send(std::uint32_t thread) {
+  Outbox& out = outboxes_[thread];
+  (*heaps_)[thread]->Post(out.first, out.last);
+  out = {};
+}
+
+void Heap::PostAll() {
+  for (std::uint32_t thread = 0; thread < outboxes_.size(); ++thread) {
+    if (outboxes_[thread].count > 0) Send(thread);
+  }
+}
+
+void Heap::Post(void* first, void* last) {
+  void* head = inbox_.load(std::memory_order_relaxed);
+  do {
+    std::memcpy(last, &head, sizeof head);
+  } while (!inbox_.compare_exchange_weak(head, first, std::memory_order_release,
+                                         std::memory_order_relaxed));
+}
+
+void Heap::EmptyInbox() {
+  if (!has_mail()) return;
+  void* slot = inbox_.exchange(nullptr, std::memory_order_acquire);
+  while (slot != nullptr) {
+    void* next = nullptr;
+    std::memcpy(&next, slot, sizeof next);
+    slabs.Give(slot);
+    slot = next;
+  }
+}
+
+void Heap::Collect(std::uint64_t safe_epoch) {
+  limbo.Collect(safe_epoch, [this](Item* item) { Free(item); });
+  EmptyInbox();
+}
+
+std::size_t Heap::SlotBytes(const Item* item) const {
+  const auto slot_bytes = [this](const void* slot) {
+    return sizes_->SlotBytes(space_->Of(slot).class_id.load(std::memory_order_relaxed));
+  };
+  std::size_t bytes = slot_bytes(item);
+  if (!item->Has(Item::kChained)) return bytes;
+  for (ChainPiece* piece = FirstPiece(item); piece != nullptr; piece = piece->next) {
+    bytes += slot_bytes(piece);
+  }
+  return bytes;
+}
+
+}  // namespace cache

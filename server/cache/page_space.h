@@ -1,0 +1,86 @@
+// PageSpace: one reserved range of memory, cut into pages of equal size, and the pool of those that
+// no thread has.
+//
+// A page belongs to the pool or to one thread's SlabAllocator. Its description lies apart from the
+// slots, on a cache line of its own, found from an address by a shift.
+//
+// Owner: the SharedCache. Threads: TakeFree and GiveFree any; a Page's fields as marked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace cache {
+
+struct alignas(64) Page {
+  // The pool's link: page number + 1, 0 at the end. Written by whoever gives the page back.
+  std::atomic<std::uint32_t> next_free{0};
+  // Written when a page changes hands; read by whoever holds a slot of it, for whom both stand.
+  std::atomic<std::uint32_t> owner{0};
+  std::atomic<std::uint8_t> class_id{0};  // 0: in the pool.
+
+  // The owner's alone.
+  bool is_open = false;      // In its class's list of pages with free slots.
+  bool is_draining = false;  // Gives no slots any more; goes to the pool when the last is back.
+  std::uint32_t slot_count = 0;
+  std::uint32_t carved_count = 0;  // Slots from here on were never handed out.
+  std::uint32_t free_count = 0;    // Of the carved ones.
+  std::uint32_t class_position = 0;
+  void* free_list = nullptr;  // Linked through the first 8 bytes of each slot.
+
+  [[nodiscard]] std::uint32_t used_count() const { return carved_count - free_count; }
+  [[nodiscard]] std::uint32_t available_count() const { return slot_count - used_count(); }
+};
+static_assert(sizeof(Page) == 64);
+
+class PageSpace {
+ public:
+  // `page_bytes` is a power of two. On failure returns null and puts the reason into *error.
+  static std::unique_ptr<PageSpace> Reserve(std::size_t page_bytes, std::uint32_t page_count,
+                                            std::string* error);
+  ~PageSpace();
+  PageSpace(const PageSpace&) = delete;
+  PageSpace& operator=(const PageSpace&) = delete;
+
+  [[nodiscard]] std::size_t page_bytes() const { return std::size_t{1} << page_shift_; }
+  [[nodiscard]] std::uint32_t page_count() const { return page_count_; }
+  [[nodiscard]] std::uint32_t NumberOf(const void* slot) const {
+    return static_cast<std::uint32_t>(
+        static_cast<std::size_t>(static_cast<const char*>(slot) - base_) >> page_shift_);
+  }
+  [[nodiscard]] Page& At(std::uint32_t page) { return pages_[page]; }
+  [[nodiscard]] Page& Of(const void* slot) { return pages_[NumberOf(slot)]; }
+  [[nodiscard]] char* Start(std::uint32_t page) const {
+    return base_ + (std::size_t{page} << page_shift_);
+  }
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  // A page of the pool, or kNone.
+  std::uint32_t TakeFree();
+  void GiveFree(std::uint32_t page);
+  // May be out of date when it returns.
+  [[nodiscard]] std::uint32_t free_count() const {
+    return free_count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  PageSpace(char* mapping, std::size_t mapping_bytes, std::size_t page_bytes,
+            std::uint32_t page_count);
+
+  char* mapping_;
+  std::size_t mapping_bytes_;
+  char* base_;
+  unsigned page_shift_;
+  std::uint32_t page_count_;
+  std::unique_ptr<Page[]> pages_;
+
+  // The pool is a stack (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986); the
+  // upper half of its head counts changes, so that a head seen twice is the same head.
+  alignas(64) std::atomic<std::uint64_t> free_head_{0};
+  std::atomic<std::uint32_t> free_count_{0};
+};
+
+}  // namespace cache

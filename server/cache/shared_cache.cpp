@@ -1,0 +1,115 @@
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "server/cache/shared_impl.h"
+
+namespace cache {
+namespace {
+
+constexpr std::size_t kPageBytesMax = std::size_t{2} << 20;
+constexpr std::size_t kPageBytesMin = std::size_t{4} << 10;
+constexpr std::size_t kPagesPerThread = 64;
+constexpr std::size_t kMemoryBytesMin = std::size_t{1} << 20;
+constexpr std::size_t kSlotBytesMax = std::size_t{512} << 10;
+constexpr std::size_t kSlotBytesMin = 32;
+constexpr std::size_t kItemBytesMin = std::size_t{1} << 10;
+constexpr std::size_t kItemBytesMax = std::size_t{1} << 30;
+constexpr std::uint32_t kThreadsMax = 1024;
+
+// Small enough that every thread can have pages of many classes.
+std::size_t PageBytes(const Options& options) {
+  const std::size_t share = options.memory_bytes / (kPagesPerThread * options.thread_count);
+  return std::clamp(std::bit_floor(share), kPageBytesMin, kPageBytesMax);
+}
+
+std::size_t SlotBytesMin(const Options& options) {
+  return std::max(kSlotBytesMin, (options.slot_bytes_min + 7) / 8 * 8);
+}
+
+// The line for the user, or nothing.
+std::string Check(const Options& options) {
+  if (options.thread_count == 0 || options.thread_count > kThreadsMax) {
+    return "the number of threads (-t) must be from 1 to " + std::to_string(kThreadsMax);
+  }
+  if (!(options.class_factor > 1.0)) return "the slab growth factor (-f) must be above 1";
+  if (options.item_bytes_max < kItemBytesMin || options.item_bytes_max > kItemBytesMax) {
+    return "the item size limit (-I) must be from 1 KB to 1 GB";
+  }
+  if (options.memory_bytes < kMemoryBytesMin) {
+    return "the memory limit (-m) is too small: at least 1 MB is needed";
+  }
+  if (options.item_bytes_max > options.memory_bytes / 2) {
+    return "the item size limit (-I) must be at most half of the memory limit (-m)";
+  }
+  if (SlotBytesMin(options) > PageBytes(options) / 2) {
+    return "the smallest slot (-n) must be at most " + std::to_string(PageBytes(options) / 2) +
+           " bytes with this memory limit (-m) and number of threads (-t)";
+  }
+  return "";
+}
+
+bool RandomSeed(std::uint64_t* seed, std::string* error) {
+  if (getrandom(seed, sizeof *seed, 0) == static_cast<ssize_t>(sizeof *seed)) return true;
+  *error = std::string("cannot get random bytes for the hash seed: ") + std::strerror(errno);
+  return false;
+}
+
+}  // namespace
+
+SharedCache::Impl::Impl(const Options& given, SizeClasses classes,
+                        std::unique_ptr<PageSpace> page_space, std::unique_ptr<Index> key_index)
+    : options(given),
+      sizes(std::move(classes)),
+      pages(std::move(page_space)),
+      index(std::move(key_index)),
+      epochs(given.thread_count) {
+  for (std::uint32_t thread = 0; thread < given.thread_count; ++thread) {
+    threads.push_back(std::make_unique<ThreadState>(pages.get(), &sizes, &heaps, thread));
+    heaps.push_back(&threads.back()->heap);
+  }
+}
+
+SharedCache::SharedCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SharedCache::~SharedCache() = default;
+
+std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::string* error) {
+  *error = Check(options);
+  if (!error->empty()) return nullptr;
+  const std::size_t page_bytes = PageBytes(options);
+  const auto page_count = static_cast<std::uint32_t>(options.memory_bytes / page_bytes);
+  SizeClasses sizes(page_bytes, SlotBytesMin(options), std::min(kSlotBytesMax, page_bytes / 2),
+                    options.class_factor);
+  std::uint64_t seed = 0;
+  if (!RandomSeed(&seed, error)) return nullptr;
+  auto pages = PageSpace::Reserve(page_bytes, page_count, error);
+  if (pages == nullptr) return nullptr;
+  const std::size_t entries_max = options.memory_bytes / sizes.SlotBytes(1);
+  auto index = Index::Create(entries_max, seed, error);
+  if (index == nullptr) return nullptr;
+  return std::unique_ptr<SharedCache>(new SharedCache(
+      std::make_unique<Impl>(options, std::move(sizes), std::move(pages), std::move(index))));
+}
+
+const Options& SharedCache::options() const { return impl_->options; }
+std::size_t SharedCache::class_count() const { return impl_->sizes.count(); }
+std::size_t SharedCache::SlotBytes(std::uint8_t class_id) const {
+  return impl_->sizes.SlotBytes(class_id);
+}
+
+std::string SharedCache::Validate(std::size_t* item_count) const {
+  std::string wrong = impl_->index->Validate(item_count);
+  std::size_t page_count = impl_->pages->free_count();
+  for (const auto& thread : impl_->threads) {
+    if (!wrong.empty()) return wrong;
+    wrong = thread->heap.slabs.Validate();
+    page_count += thread->heap.slabs.page_count();
+  }
+  if (wrong.empty() && page_count != impl_->pages->page_count()) wrong = "a page is lost";
+  return wrong;
+}
+
+}  // namespace cache

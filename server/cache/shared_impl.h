@@ -1,0 +1,57 @@
+// SharedCache::Impl: what is behind a SharedCache.
+//
+// Owner: the SharedCache. Threads: as each part says.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "server/cache/cache.h"
+#include "server/cache/epochs.h"
+#include "server/cache/flush_state.h"
+#include "server/cache/heap.h"
+#include "server/cache/index.h"
+#include "server/cache/page_space.h"
+#include "server/cache/size_classes.h"
+
+namespace cache {
+
+// A heap, and what of the index belongs to the same thread.
+struct ThreadState {
+  ThreadState(PageSpace* space, const SizeClasses* classes, std::vector<Heap*> const* heaps,
+              std::uint32_t thread)
+      : heap(space, classes, heaps, thread) {}
+
+  Heap heap;
+  Index::Local index_local;
+  std::uint64_t cas_counter = 0;
+  std::atomic<bool> has_cache{false};  // Some Cache uses it.
+};
+
+struct SharedCache::Impl {
+  Impl(const Options& given, SizeClasses classes, std::unique_ptr<PageSpace> page_space,
+       std::unique_ptr<Index> key_index);
+
+  const Options options;
+  const SizeClasses sizes;
+  const std::unique_ptr<PageSpace> pages;
+  const std::unique_ptr<Index> index;
+  Epochs epochs;
+  FlushState flush;
+  std::vector<std::unique_ptr<ThreadState>> threads;
+  std::vector<Heap*> heaps;
+
+  // Threads that have looked for a page everywhere and wait until one is given up. Writers: they.
+  // Readers: all, once a turn.
+  alignas(64) std::atomic<std::uint32_t> page_demand{0};
+
+  // A generation number may be used again only when no item of its last use is left: items of
+  // generations before this one are all gone.
+  std::mutex flush_mutex;
+  std::uint32_t oldest_generation = 0;
+};
+
+}  // namespace cache
