@@ -119,8 +119,10 @@ void ReadDelta(const Tokens& tokens, Command* command) {
   command->number = *delta;
 }
 
+// Old clients send a time behind the key; it is ignored. More than that is a mistake.
 void ReadDelete(const Tokens& tokens, Command* command) {
-  if (tokens.count < 2 || command->key.size() > kKeyBytesMax) Fail(words::kBadFormat, command);
+  const bool is_right = tokens.count >= 2 && tokens.count <= 4;
+  if (!is_right || command->key.size() > kKeyBytesMax) Fail(words::kBadFormat, command);
 }
 
 void ReadFlush(const Tokens& tokens, Command* command) {
