@@ -7,7 +7,7 @@
 namespace server {
 namespace {
 
-constexpr std::int64_t kRelativeSecondsMax = 60 * 60 * 24 * 30;
+constexpr std::int64_t kRelativeSecondsMax = std::int64_t{30} * 24 * 60 * 60;
 
 std::int64_t ReadSeconds(clockid_t clock) {
   timespec time{};

@@ -218,7 +218,7 @@ std::optional<std::string> JudgeNetwork(const Raw& raw, Settings* settings) {
     return fmt::format("-B {}: only auto and ascii are supported yet", raw.protocol);
   }
   char* end = nullptr;
-  const unsigned long mask = std::strtoul(raw.unix_mask.c_str(), &end, 8);
+  const auto mask = std::strtoul(raw.unix_mask.c_str(), &end, 8);
   if (*end != '\0' || raw.unix_mask.empty() || mask > 0777) {
     return fmt::format("-a {}: give an octal number from 0 to 777", raw.unix_mask);
   }

@@ -105,7 +105,7 @@ void Input::AppendToCarry(std::string_view bytes) {
 
 void Input::Park() {
   if (!receiver_->has_data()) return;
-  std::string_view kept = parked_ ? SourceView() : std::string_view();
+  const std::string_view kept = parked_ ? SourceView() : std::string_view();
   std::size_t bytes = kept.size();
   receiver_->ForEachHeld([&bytes](std::span<const char> buffer) { bytes += buffer.size(); });
   auto memory = std::make_unique_for_overwrite<char[]>(bytes);

@@ -16,13 +16,14 @@ parts_of() {
     function Visit(file,    line) {
       if (file in seen) return
       seen[file] = 1
+      if ((getline line < file) < 0) return  # The build makes it.
       print file
-      while ((getline line < file) > 0)
-        if (line ~ /^[ \t]*#[ \t]*include[ \t]*"/) {
-          sub(/^[^"]*"/, "", line)
-          sub(/".*/, "", line)
-          Visit(line)
-        }
+      do {
+        if (line !~ /^[ \t]*#[ \t]*include[ \t]*"/) continue
+        sub(/^[^"]*"/, "", line)
+        sub(/".*/, "", line)
+        Visit(line)
+      } while ((getline line < file) > 0)
       close(file)
     }
     BEGIN { Visit(ARGV[1]) }' "$1"
