@@ -39,7 +39,8 @@ cache::StoreMode ModeOf(Verb verb) {
   }
 }
 
-std::string_view AnswerOf(cache::StoreResult result) {
+std::string_view AnswerOf(Verb verb, cache::StoreResult result) {
+  const bool joins = verb == Verb::kAppend || verb == Verb::kPrepend;
   switch (result) {
     case cache::StoreResult::kStored:
       return words::kStored;
@@ -49,10 +50,10 @@ std::string_view AnswerOf(cache::StoreResult result) {
       return words::kExists;
     case cache::StoreResult::kNotFound:
       return words::kNotFound;
-    case cache::StoreResult::kTooLarge:
-      return words::kTooLarge;
+    case cache::StoreResult::kTooLarge:  // Of a joined value; memcached does not say why.
+      return joins ? words::kNotStored : words::kTooLarge;
     case cache::StoreResult::kNoMemory:
-      return words::kNoMemoryStoring;
+      return joins ? words::kNotStored : words::kNoMemoryStoring;
   }
   return words::kError;
 }
@@ -99,6 +100,9 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
       return Action::kGoOn;
     case Verb::kVersion:
       reply_->Append(kVersionAnswer);
+      return Action::kGoOn;
+    case Verb::kMetaNoop:
+      reply_->Append(words::kMetaNoop);
       return Action::kGoOn;
     case Verb::kError:
       if (command.ends_list) reply_->RollBack();
@@ -214,7 +218,7 @@ void Executor::FinishStore(const Command& command, cache::Draft* draft, bool is_
   const cache::Stored stored =
       cache_->Store(draft, {.mode = ModeOf(command.verb), .compare_cas = command.number});
   CountStored(stored, is_cas);
-  Answer(command, AnswerOf(stored.result));
+  Answer(command, AnswerOf(command.verb, stored.result));
 }
 
 void Executor::FailStore(const Command& command, const cache::HashedKey& key) {

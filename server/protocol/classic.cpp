@@ -50,6 +50,7 @@ constexpr std::array kVerbs = {
     VerbRow{"verbosity", Verb::kVerbosity, Shape::kLevel},
     VerbRow{"version", Verb::kVersion, Shape::kBare},
     VerbRow{"quit", Verb::kQuit, Shape::kBare},
+    VerbRow{"mn", Verb::kMetaNoop, Shape::kBare},
     VerbRow{"stats", Verb::kStats, Shape::kLine},
     VerbRow{"slabs", Verb::kAdmin, Shape::kLine},
     VerbRow{"lru", Verb::kAdmin, Shape::kLine},
@@ -259,8 +260,8 @@ Parsed ClassicParser::ParseLine(std::string_view unread, Command* command) {
     return Took(unread.size());
   }
   const std::string_view line = WithoutEnd(unread.substr(0, lf + 1));
-  if (line.empty()) {
-    Fail(words::kBadFormat, command);
+  if (line.size() < 2) {
+    Fail(words::kBadFormat, command);  // No command is that short, and an empty line is none.
   } else {
     ReadLine(line, command);
   }

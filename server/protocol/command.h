@@ -34,6 +34,7 @@ enum class Verb : std::uint8_t {
   kFlushAll,
   kVerbosity,
   kVersion,
+  kMetaNoop,
   kStats,
   kAdmin,  // The other administration commands: `line` says which.
   kQuit,

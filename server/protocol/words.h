@@ -17,6 +17,7 @@ inline constexpr std::string_view kDeleted = "DELETED\r\n";
 inline constexpr std::string_view kTouched = "TOUCHED\r\n";
 inline constexpr std::string_view kOk = "OK\r\n";
 inline constexpr std::string_view kReset = "RESET\r\n";
+inline constexpr std::string_view kMetaNoop = "MN\r\n";
 inline constexpr std::string_view kError = "ERROR\r\n";
 inline constexpr std::string_view kBadFormat = "CLIENT_ERROR bad command line format\r\n";
 inline constexpr std::string_view kBadExptime = "CLIENT_ERROR invalid exptime argument\r\n";
