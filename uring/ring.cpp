@@ -131,7 +131,7 @@ void Ring::Enter(Wait wait) {
   ++counters_.turns;
   const std::vector<Op*> again = std::exchange(cancel_again_, {});
   for (Op* op : again) {
-    if (op->in_flight() && !op->cancel_is_asked_) Cancel(op);
+    if (op->is_held() && !op->cancel_is_asked_) Cancel(op);
   }
   if (has_ready() || !rearm_.empty()) wait = Wait::kNo;
   Submit(wait);
@@ -191,8 +191,8 @@ void Ring::TakeInCancel(Op* op, std::int32_t result) {
   --op->holds_;
   op->cancel_is_asked_ = false;
   // Not found although it is there: it was between two states. Try again next turn.
-  if (op->in_flight() && result != 0) cancel_again_.push_back(op);
-  if (!op->in_flight()) MarkReady(op);
+  if (op->is_held() && result != 0) cancel_again_.push_back(op);
+  if (!op->is_held()) MarkReady(op);
 }
 
 void Ring::SettleSends() {

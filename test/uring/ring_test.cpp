@@ -67,6 +67,7 @@ TEST_CASE("resuming stops early when told to and the rest stay ready") {
   loop.ring()->ResumeReady([&order] { return order.size() == 2; });
   CHECK(order == std::vector<int>{0, 1});
   CHECK(loop.ring()->has_ready());
+  CHECK(receivers[2].in_flight());
   loop.WaitTurn();  // Does not sleep.
   CHECK(order == std::vector<int>{0, 1, 2});
 }
