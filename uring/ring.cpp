@@ -251,6 +251,11 @@ void Ring::RearmLater(Receiver* receiver) {
   rearm_.push_back(receiver);
 }
 
+void Ring::ForgetRearm(Receiver* receiver) {
+  if (receiver->is_in_rearm_) std::erase(rearm_, receiver);
+  receiver->is_in_rearm_ = false;
+}
+
 void Ring::RearmReceivers() {
   if (buffers_.count() == 0) return;
   buffers_.Publish();

@@ -82,8 +82,9 @@ class Ring {
   void StartPoll(Poll* poll);
   // Asks the kernel to end the op, which must be in flight. Its end comes as its completion.
   void Cancel(Op* op);
-  // The receiver is to be armed again at the end of the turn.
+  // The receiver is to be armed again at the end of the turn; or is not, as it dies.
   void RearmLater(Receiver* receiver);
+  void ForgetRearm(Receiver* receiver);
   // Puts an op into the list of those to resume.
   void MarkReady(Op* op);
   // The same, before all others.

@@ -21,6 +21,7 @@ using uring_test::kModes;
 using uring_test::Loop;
 using uring_test::Mode;
 using uring_test::Pair;
+using uring_test::SmallRing;
 
 // Ends when `end` is set, by the procedure of receiver.h, whatever its receiver has got by then.
 coro::Task<> ReceiveUntil(uring::Ring* ring, int fd, coro::Event* end, bool* has_ended) {
@@ -58,6 +59,58 @@ TEST_CASE("a receiver may die in the turn in which its data, end or error has co
       CHECK(has_ended);
       CHECK(loop.ring()->buffers().held_count() == 0);
     }
+  }
+}
+
+TEST_CASE("a receiver that waits for buffers may die") {
+  for (const Mode& mode : kModes) {
+    CAPTURE(std::string(mode.name));
+    uring::RingOptions options = SmallRing(mode);
+    options.buffer_count = 1;
+    options.buffer_bytes = 64;
+    Loop loop(options);
+    const Pair holder = Connect(Family::kUnix);
+    const Pair waiting = Connect(Family::kUnix);
+    coro::Event end_holder;
+    coro::Event end_waiting;
+    bool has_ended = false;
+    loop.Spawn(ReceiveUntil(loop.ring(), holder.ours.get(), &end_holder, &has_ended));
+    uring_test::WriteAll(holder.theirs.get(), "the only buffer");
+    loop.PollTurn();
+    loop.PollTurn();
+    REQUIRE(loop.ring()->buffers().held_count() == 1);
+    loop.Spawn(ReceiveUntil(loop.ring(), waiting.ours.get(), &end_waiting, &has_ended));
+    uring_test::WriteAll(waiting.theirs.get(), "no buffer");
+    for (int turn = 0; turn < 5; ++turn) loop.PollTurn();
+    end_waiting.Set();
+    for (int turn = 0; turn < 5; ++turn) loop.PollTurn();
+    CHECK(has_ended);
+    end_holder.Set();
+    loop.RunToEnd("both receivers' ends");
+    for (int turn = 0; turn < 5; ++turn) loop.PollTurn();
+  }
+}
+
+coro::Task<> PopAndEnd(uring::Ring* ring, int fd) {
+  uring::Receiver receiver(ring, fd);
+  receiver.Start();
+  while (!receiver.has_data()) co_await receiver.Wait();
+  receiver.Pop();  // Where there is no multishot it is to be armed again after this.
+  receiver.Stop();
+  while (receiver.in_flight()) co_await receiver.Wait();
+}
+
+TEST_CASE("a receiver may die right after its last buffer was given back") {
+  for (const Mode& mode : kModes) {
+    CAPTURE(std::string(mode.name));
+    Loop loop(mode);
+    const Pair pair = Connect(Family::kUnix);
+    for (int round = 0; round < 100; ++round) {
+      uring_test::WriteAll(pair.theirs.get(), "x");
+      loop.Spawn(PopAndEnd(loop.ring(), pair.ours.get()));
+      loop.RunToEnd("a short receiver");
+    }
+    loop.PollTurn();
   }
 }
 
