@@ -41,7 +41,7 @@ class Mail : public Op {
 
  protected:
   explicit Mail(Ring* ring) : Op(nullptr), ring_(ring) { ring->AddMail(this); }
-  ~Mail() = default;
+  ~Mail() { ring_->ForgetMail(this); }
 
   // `from`: the calling thread's ring, or null.
   void WakeReceiver(Ring* from) {

@@ -4,7 +4,7 @@
 // completion is first taken in (handler: it notes results, and marks the op ready) and only after
 // all completions of the turn have been taken in are the waiting coroutines resumed. An op may be
 // held by the kernel more than once (itself, and a cancellation of it); it may not die before all
-// holds have come back.
+// holds have come back and the ring has taken it off its list of ops to resume.
 //
 // Owner: the awaiting coroutine's frame. Threads: the ring's thread only.
 #pragma once
@@ -24,12 +24,15 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  // The kernel still holds it: its completion, or the answer to its cancellation, is to come.
-  [[nodiscard]] bool in_flight() const { return holds_ != 0; }
+  // It may not die: the kernel still holds it, or the ring has not yet resumed who waits for it.
+  [[nodiscard]] bool in_flight() const { return is_held() || is_queued_; }
 
  protected:
   explicit Op(Handler handler) : handler_(handler) {}
-  ~Op() { ENSURE(holds_ == 0 && !is_queued_); }
+  ~Op() { ENSURE(!in_flight()); }
+
+  // The kernel's: its completion, or the answer to its cancellation, is to come.
+  [[nodiscard]] bool is_held() const { return holds_ != 0; }
 
   std::coroutine_handle<> waiter_;
 

@@ -10,6 +10,7 @@ namespace uring {
 
 Receiver::~Receiver() {
   while (has_data()) Pop();
+  ring_->ForgetRearm(this);
 }
 
 void Receiver::Start() {

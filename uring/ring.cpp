@@ -131,7 +131,7 @@ void Ring::Enter(Wait wait) {
   ++counters_.turns;
   const std::vector<Op*> again = std::exchange(cancel_again_, {});
   for (Op* op : again) {
-    if (op->in_flight() && !op->cancel_is_asked_) Cancel(op);
+    if (op->is_held() && !op->cancel_is_asked_) Cancel(op);
   }
   if (has_ready() || !rearm_.empty() || skips_wait_) wait = Wait::kNo;
   skips_wait_ = false;
@@ -192,8 +192,8 @@ void Ring::TakeInCancel(Op* op, std::int32_t result) {
   --op->holds_;
   op->cancel_is_asked_ = false;
   // Not found although it is there: it was between two states. Try again next turn.
-  if (op->in_flight() && result != 0) cancel_again_.push_back(op);
-  if (!op->in_flight()) MarkReady(op);
+  if (op->is_held() && result != 0) cancel_again_.push_back(op);
+  if (!op->is_held()) MarkReady(op);
 }
 
 void Ring::SettleSends() {
@@ -250,6 +250,11 @@ void Ring::RearmLater(Receiver* receiver) {
   if (receiver->is_in_rearm_) return;
   receiver->is_in_rearm_ = true;
   rearm_.push_back(receiver);
+}
+
+void Ring::ForgetRearm(Receiver* receiver) {
+  if (receiver->is_in_rearm_) std::erase(rearm_, receiver);
+  receiver->is_in_rearm_ = false;
 }
 
 void Ring::RearmReceivers() {
@@ -314,6 +319,20 @@ void Ring::Cancel(Op* op) {
 // -- Waking.
 
 void Ring::AddMail(Mail* mail) { mail_.push_back(mail); }
+
+void Ring::ForgetMail(Mail* mail) {
+  std::erase(mail_, mail);
+  Unqueue(mail);
+}
+
+void Ring::Unqueue(Op* op) {
+  if (!op->is_queued_) return;
+  Op* previous = nullptr;
+  for (Op* queued = ready_first_; queued != op; queued = queued->next_ready_) previous = queued;
+  (previous == nullptr ? ready_first_ : previous->next_ready_) = op->next_ready_;
+  if (ready_last_ == op) ready_last_ = previous;
+  op->is_queued_ = false;
+}
 
 void Ring::WakeOther(Ring* target) {
   if (target == this) {

@@ -82,8 +82,9 @@ class Ring {
   void StartPoll(Poll* poll);
   // Asks the kernel to end the op, which must be in flight. Its end comes as its completion.
   void Cancel(Op* op);
-  // The receiver is to be armed again at the end of the turn.
+  // The receiver is to be armed again at the end of the turn; or is not, as it dies.
   void RearmLater(Receiver* receiver);
+  void ForgetRearm(Receiver* receiver);
   // The next Enter does not wait.
   void SkipNextWait() { skips_wait_ = true; }
   // Puts an op into the list of those to resume.
@@ -96,6 +97,8 @@ class Ring {
   void WakeOther(Ring* target);
   void WakeFromOutside();
   void AddMail(Mail* mail);
+  // It dies: its owner no longer runs, nobody posts to it any more.
+  void ForgetMail(Mail* mail);
 
   [[nodiscard]] BufferPool& buffers() { return buffers_; }
   [[nodiscard]] const RingCounters& counters() const { return counters_; }
@@ -123,6 +126,7 @@ class Ring {
   void EmptyEventFd();
   void LookAtMail();
   void RearmReceivers();
+  void Unqueue(Op* op);
 
   io_uring ring_{};
   bool is_open_ = false;

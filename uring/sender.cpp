@@ -33,7 +33,7 @@ void Sender::TakeIn(Op* op, std::int32_t result, std::uint32_t) {
   sender->is_unsettled_ = false;
   sender->result_ = was_try && result == -EAGAIN ? 0 : result;
   if (was_try) return sender->ring_->MarkReadyFirst(sender);
-  sender->ring_->MarkReady(sender);
+  if (!sender->is_held()) sender->ring_->MarkReady(sender);
 }
 
 }  // namespace uring

@@ -5,13 +5,13 @@
 namespace uring {
 
 void SingleOp::Cancel() {
-  if (in_flight()) ring_->Cancel(this);
+  if (is_held()) ring_->Cancel(this);
 }
 
 void SingleOp::TakeIn(Op* op, std::int32_t result, std::uint32_t) {
   auto* single = static_cast<SingleOp*>(op);
   single->result_ = result;
-  if (!single->in_flight()) single->ring_->MarkReady(single);
+  if (!single->is_held()) single->ring_->MarkReady(single);
 }
 
 void Timer::Start(std::chrono::nanoseconds delay) {

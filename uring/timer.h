@@ -34,7 +34,7 @@ class SingleOp : public Op {
     SingleOp* op_;
   };
 
-  // Goes on when the kernel no longer holds the operation: it has ended or has been cancelled.
+  // Goes on when the operation is no longer in flight: it has ended or has been cancelled.
   [[nodiscard]] Awaiter Wait() { return Awaiter(this); }
   // Ends it early: it completes with -ECANCELED. Does nothing when it is not under way.
   void Cancel();
