@@ -83,8 +83,8 @@ struct Cache::Impl {
   bool Evict(Item* item);
   std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, bool only_dead);
   bool EmptySomePage(Heap* from, std::uint8_t but_class);
-  bool EmptyPage(Heap* from, std::uint32_t page);
-  [[nodiscard]] bool CanEmpty(std::uint32_t page) const;
+  bool EmptyPage(Heap* from, std::uint32_t number);
+  [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
   void StartGeneration(bool only_if_due);
 

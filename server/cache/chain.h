@@ -12,10 +12,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "server/cache/item.h"
+#include "server/cache/slot_link.h"
 
 namespace cache {
 
@@ -43,12 +43,9 @@ inline std::size_t FirstPieceOffset(std::size_t flags_bytes, std::size_t key_byt
 inline ChainPiece* FirstPiece(const Item* item) {
   const std::string_view key = item->key();
   const auto used = static_cast<std::size_t>(key.data() - reinterpret_cast<const char*>(item));
-  ChainPiece* piece = nullptr;
-  std::memcpy(
-      &piece,
-      reinterpret_cast<const char*>(item) + FirstPieceOffset(used - sizeof(Item), key.size()),
-      sizeof piece);
-  return piece;
+  const char* at =
+      reinterpret_cast<const char*>(item) + FirstPieceOffset(used - sizeof(Item), key.size());
+  return static_cast<ChainPiece*>(ReadLink(at));
 }
 
 }  // namespace cache

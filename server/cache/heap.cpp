@@ -1,8 +1,7 @@
 #include "server/cache/heap.h"
 
-#include <cstring>
-
 #include "server/cache/item_access.h"
+#include "server/cache/slot_link.h"
 
 namespace cache {
 
@@ -36,7 +35,7 @@ void Heap::FreeSlot(void* slot) {
   }
   if (outboxes_.empty()) outboxes_.resize(heaps_->size());
   Outbox& out = outboxes_[owner];
-  std::memcpy(slot, &out.first, sizeof out.first);
+  WriteLink(slot, out.first);
   if (out.last == nullptr) out.last = slot;
   out.first = slot;
   ++out.count;
@@ -59,7 +58,7 @@ void Heap::PostAll() {
 void Heap::Post(void* first, void* last) {
   void* head = inbox_.load(std::memory_order_relaxed);
   do {
-    std::memcpy(last, &head, sizeof head);
+    WriteLink(last, head);
   } while (!inbox_.compare_exchange_weak(head, first, std::memory_order_release,
                                          std::memory_order_relaxed));
 }
@@ -68,8 +67,7 @@ void Heap::EmptyInbox() {
   if (!has_mail()) return;
   void* slot = inbox_.exchange(nullptr, std::memory_order_acquire);
   while (slot != nullptr) {
-    void* next = nullptr;
-    std::memcpy(&next, slot, sizeof next);
+    void* next = ReadLink(slot);
     slabs.Give(slot);
     slot = next;
   }

@@ -18,6 +18,7 @@
 #include "coro/ensure.h"
 #include "server/cache/chain.h"
 #include "server/cache/item.h"
+#include "server/cache/slot_link.h"
 
 namespace cache {
 
@@ -53,7 +54,7 @@ class ItemAccess {
   // its page is left where it is.
   static Item* Make(void* slot, const ItemPlan& plan, std::uint32_t now_s) {
     Item* item = new (slot) Item;
-    std::uint8_t state = static_cast<std::uint8_t>(SlotKind::kPrivate);
+    auto state = static_cast<std::uint8_t>(SlotKind::kPrivate);
     if (plan.client_flags != 0) state |= Item::kHasFlags;
     if (plan.is_chained) state |= Item::kChained;
     item->expiry_.store(plan.expiry.bits(), std::memory_order_relaxed);
@@ -69,7 +70,7 @@ class ItemAccess {
   }
   static void SetFirstPiece(Item* item, ChainPiece* piece) {
     const std::size_t offset = FirstPieceOffset(item->FlagsBytes(), item->key_bytes_);
-    std::memcpy(reinterpret_cast<char*>(item) + offset, &piece, sizeof piece);
+    WriteLink(reinterpret_cast<char*>(item) + offset, piece);
   }
   static ChainPiece* MakePiece(void* slot, Item* head) {
     auto* piece = new (slot) ChainPiece;

@@ -1,21 +1,12 @@
 #include "server/cache/slab_allocator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "coro/ensure.h"
 #include "server/cache/item_access.h"
+#include "server/cache/slot_link.h"
 
 namespace cache {
-namespace {
-
-void* LinkOf(const void* slot) {
-  void* next = nullptr;
-  std::memcpy(&next, slot, sizeof next);
-  return next;
-}
-
-}  // namespace
 
 void* SlabAllocator::Take(std::uint8_t class_id) {
   Class& from = classes_[class_id];
@@ -24,7 +15,7 @@ void* SlabAllocator::Take(std::uint8_t class_id) {
   Page& page = space_->At(number);
   void* slot = page.free_list;
   if (slot != nullptr) {
-    page.free_list = LinkOf(slot);
+    page.free_list = ReadLink(slot);
     --page.free_count;
   } else {
     slot = space_->Start(number) + page.carved_count * sizes_->SlotBytes(class_id);
@@ -42,7 +33,7 @@ void SlabAllocator::Give(void* slot) {
   Class& to = classes_[page.class_id.load(std::memory_order_relaxed)];
   ItemAccess::StateOf(slot).store(static_cast<std::uint8_t>(SlotKind::kFree),
                                   std::memory_order_relaxed);
-  std::memcpy(slot, &page.free_list, sizeof page.free_list);
+  WriteLink(slot, page.free_list);
   page.free_list = slot;
   ++page.free_count;
   if (page.is_draining) {
@@ -141,7 +132,7 @@ std::string SlabAllocator::ValidatePage(std::uint32_t number, std::uint8_t class
     return where + "wrongly in or out of the open list";
   }
   std::uint32_t listed_count = 0;
-  for (void* slot = page.free_list; slot != nullptr; slot = LinkOf(slot)) {
+  for (void* slot = page.free_list; slot != nullptr; slot = ReadLink(slot)) {
     if (space_->NumberOf(slot) != number) return where + "a foreign slot in the free list";
     if (ItemAccess::StateOf(slot).load() != 0) return where + "a used slot in the free list";
     if (++listed_count > page.free_count) break;

@@ -28,9 +28,9 @@ class SlabAllocator {
   // A slot of this thread's comes back.
   void Give(void* slot);
   // Puts a page of the pool to use.
-  void AddPage(std::uint32_t page, std::uint8_t class_id);
+  void AddPage(std::uint32_t number, std::uint8_t class_id);
   // No more slots come from this page; it goes to the pool once all are back, maybe at once.
-  void Drain(std::uint32_t page);
+  void Drain(std::uint32_t number);
 
   // The next slot that a clock hand over the class meets, or null when the class has none; it may
   // be free. Pages being drained are skipped.
@@ -63,8 +63,8 @@ class SlabAllocator {
 
   void Open(Class* of, std::uint32_t page);
   void Close(Class* of, std::uint32_t page);
-  void Release(std::uint32_t page);
-  [[nodiscard]] std::string ValidatePage(std::uint32_t page, std::uint8_t class_id) const;
+  void Release(std::uint32_t number);
+  [[nodiscard]] std::string ValidatePage(std::uint32_t number, std::uint8_t class_id) const;
 
   PageSpace* space_;
   const SizeClasses* sizes_;

@@ -256,7 +256,8 @@ TEST_CASE("flush_all takes what is stored now and nothing later") {
   CHECK(one.Get("new") == "v");
 }
 
-TEST_CASE("flush_all with a delay takes what is stored until then; a later call replaces it") {
+TEST_CASE(
+    "flush_all with a delay takes what is stored until then, unless a later call replaces it") {
   OneCache one;
   one.Set("before", "v");
   one.cache().FlushAll(10);

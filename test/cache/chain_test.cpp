@@ -79,7 +79,7 @@ TEST_CASE("append and prepend go from one slot to a chain and on") {
   for (std::uint32_t round = 0; round < 60; ++round) {
     const std::string part = Pattern(11111, round);
     const bool in_front = round % 2 == 0;
-    expected = in_front ? part + expected : expected + part;
+    expected.insert(in_front ? 0 : expected.size(), part);
     const StoreMode mode = in_front ? StoreMode::kPrepend : StoreMode::kAppend;
     REQUIRE(one.Store("k", part, {.mode = mode}).result == StoreResult::kStored);
     REQUIRE(one.Get("k") == expected);

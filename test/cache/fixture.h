@@ -111,6 +111,7 @@ struct OneCache : SharedFixture {
 template <typename Body>
 void OnThreads(std::uint32_t count, Body body) {
   std::vector<std::thread> threads;
+  threads.reserve(count);
   for (std::uint32_t thread = 0; thread < count; ++thread) threads.emplace_back(body, thread);
   for (std::thread& thread : threads) thread.join();
 }

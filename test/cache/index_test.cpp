@@ -5,7 +5,6 @@
 #include <random>
 #include <unordered_map>
 
-#include "server/cache/epochs.h"
 #include "server/cache/item_access.h"
 #include "test/cache/fixture.h"
 
@@ -121,7 +120,6 @@ TEST_CASE("readers find what is there while writers change and split everything 
   constexpr int kFixed = 2000;
   constexpr std::uint32_t kWriters = 3;
   const auto index = MakeIndex(1000000);
-  Epochs epochs(kWriters + 1);
   Items fixed;
   Index::Local first_local;
   for (int n = 0; n < kFixed; ++n) {

@@ -199,6 +199,7 @@ TEST_CASE("slots of another heap go home by post") {
   heaps = {&home, &away};
   home.slabs.AddPage(pages->TakeFree(), 1);
   std::vector<void*> slots;
+  slots.reserve(40);
   for (int n = 0; n < 40; ++n) slots.push_back(home.slabs.Take(1));
   const std::size_t left_count = home.slabs.AvailableCount(1);
   for (void* slot : slots) away.FreeSlot(slot);

@@ -94,6 +94,7 @@ void RunWorkers(const Options& options, std::size_t bytes_max, int turns) {
   const std::uint64_t seed = PrintedSeed();
   SharedFixture many(options);
   std::vector<std::unique_ptr<Worker>> workers;
+  workers.reserve(options.thread_count);
   for (std::uint32_t thread = 0; thread < options.thread_count; ++thread) {
     workers.push_back(std::make_unique<Worker>(&many[thread], thread, seed, bytes_max));
   }
