@@ -39,7 +39,7 @@ coro::Task<> SendUntilFailure(uring::Ring* ring, int fd, bool waits, Attempts* a
     if (waits) {
       result = co_await sender.All({&piece, 1});
     } else {
-      result = co_await sender.Try({&piece, 1});
+      result = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
     }
     attempts->results.push_back(result);
     if (result > 0) attempts->sent_bytes += result;

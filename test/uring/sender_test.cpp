@@ -36,7 +36,7 @@ coro::Task<> Send(uring::Ring* ring, int fd, std::string text, bool waits, int* 
   if (waits) {
     *result = co_await sender.All({&piece, 1});
   } else {
-    *result = co_await sender.Try({&piece, 1});
+    *result = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
   }
 }
 
@@ -87,7 +87,7 @@ coro::Task<> TryThenAll(uring::Ring* ring, int fd, std::uint64_t seed, std::size
   std::string text = uring_test::Pattern(seed, 0, total_bytes);
   uring::Sender sender(ring, fd);
   iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
-  const std::int32_t tried = co_await sender.Try({&piece, 1});
+  const std::int32_t tried = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
   sending->results.push_back(tried);
   if (tried < 0) co_return;
   sending->sent_bytes = static_cast<std::size_t>(tried);
@@ -152,7 +152,7 @@ coro::Task<> SendPieces(uring::Ring* ring, int fd, std::span<iovec> pieces, bool
   if (waits) {
     *result = co_await sender.All(pieces);
   } else {
-    *result = co_await sender.Try(pieces);
+    *result = co_await sender.Try(pieces, uring::Then::kGoesOn);
   }
 }
 
@@ -291,3 +291,30 @@ TEST_CASE("short sends are resumed before the whole ones of their turn") {
 }
 
 }  // namespace
+
+namespace {
+
+// Sends once and says so; afterwards it has nothing to wait for.
+coro::Task<> TryOnce(uring::Ring* ring, int fd, uring::Then then, bool* has_gone_on) {
+  std::string text = "x";
+  uring::Sender sender(ring, fd);
+  iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
+  const std::int32_t taken_bytes = co_await sender.Try({&piece, 1}, then);
+  *has_gone_on = taken_bytes == 1;
+}
+
+}  // namespace
+
+TEST_CASE("a coroutine that goes on after a send is not left asleep by its silent success") {
+  for (const Mode& mode : kModes) {
+    CAPTURE(mode.name);
+    Loop loop(mode);
+    const uring_test::Pair sockets = uring_test::Connect(Family::kTcp);
+    bool has_gone_on = false;
+    loop.Spawn(TryOnce(loop.ring(), sockets.ours.get(), uring::Then::kGoesOn, &has_gone_on));
+    // Nothing else will ever complete: if the ring waited here, the test would hang.
+    loop.ring()->Enter(uring::Wait::kYes);
+    loop.ring()->ResumeReady();
+    CHECK(has_gone_on);
+  }
+}
