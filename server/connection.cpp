@@ -322,7 +322,7 @@ coro::Task<bool> Connection::AnswerStats() {
   ticket.resets = AsksReset(asked_line_);
   worker_->AskFold(&ticket);
   co_await ticket.done.Wait();
-  const std::string answer = StatsAnswer(asked_line_, *worker_, ticket);
+  const std::string answer = ClassicStats(server::AnswerStats(asked_line_, *worker_, ticket));
   asked_line_.clear();
   kept_ = std::make_unique<KeptOutput>();
   kept_->bytes = answer.size();

@@ -1,13 +1,10 @@
 #include "server/execute.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "coro/ensure.h"
 #include "server/protocol/number.h"
 #include "server/protocol/tokens.h"
 #include "server/protocol/words.h"
-#include "server/version.h"
 
 namespace server {
 namespace {
@@ -17,11 +14,6 @@ using protocol::Verb;
 namespace words = protocol::words;
 
 constexpr std::int32_t kVerbosityMax = 3;
-constexpr std::string_view kValueHead = "VALUE ";
-// "VALUE key flags bytes cas\r\n" is never longer.
-constexpr std::size_t kValueLineBytesMax =
-    kValueHead.size() + protocol::kKeyBytesMax + 3 * (1 + protocol::kDigitsMax) + 2;
-
 cache::StoreMode ModeOf(Verb verb) {
   switch (verb) {
     case Verb::kAdd:
@@ -39,28 +31,25 @@ cache::StoreMode ModeOf(Verb verb) {
   }
 }
 
-std::string_view AnswerOf(Verb verb, cache::StoreResult result) {
+// A join that would be too large is told as one that met nothing: memcached does not say why
+// either.
+Outcome OutcomeOf(Verb verb, cache::StoreResult result) {
   const bool joins = verb == Verb::kAppend || verb == Verb::kPrepend;
   switch (result) {
     case cache::StoreResult::kStored:
-      return words::kStored;
+      return Outcome::kStored;
     case cache::StoreResult::kNotStored:
-      return words::kNotStored;
+      return Outcome::kNotStored;
     case cache::StoreResult::kExists:
-      return words::kExists;
+      return Outcome::kExists;
     case cache::StoreResult::kNotFound:
-      return words::kNotFound;
-    case cache::StoreResult::kTooLarge:  // Of a joined value; memcached does not say why.
-      return joins ? words::kNotStored : words::kTooLarge;
+      return Outcome::kNotFound;
+    case cache::StoreResult::kTooLarge:
+      return joins ? Outcome::kNotStored : Outcome::kTooLarge;
     case cache::StoreResult::kNoMemory:
-      return joins ? words::kNotStored : words::kNoMemoryStoring;
+      return joins ? Outcome::kNotStored : Outcome::kNoMemoryStoring;
   }
-  return words::kError;
-}
-
-char* Write(char* to, std::string_view text) {
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  return Outcome::kNotStored;
 }
 
 }  // namespace
@@ -99,14 +88,14 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
       SetVerbosity(command);
       return Action::kGoOn;
     case Verb::kVersion:
-      reply_->Append(kVersionAnswer);
+      answers_.Version(command);
       return Action::kGoOn;
-    case Verb::kMetaNoop:
-      reply_->Append(words::kMetaNoop);
+    case Verb::kNoop:
+      answers_.Noop(command);
       return Action::kGoOn;
     case Verb::kError:
       if (command.ends_list) reply_->RollBack();
-      Answer(command, command.error);
+      answers_.Refuse(command);
       return Action::kGoOn;
     case Verb::kStats:
       return Action::kStats;
@@ -119,16 +108,12 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
   return Action::kGoOn;
 }
 
-void Executor::Answer(const Command& command, std::string_view text) {
-  if (!command.noreply) reply_->Append(text);
-}
-
 // -- Reading.
 
 void Executor::Get(const Command& command, const cache::HashedKey& key) {
   if (command.is_first_key) reply_->Mark();  // Where to go back to, should the list turn out bad.
-  if (cache::Item* item = Fetch(command, key)) AppendItem(item, command.wants_cas);
-  if (command.is_last_key) reply_->Append(words::kEnd);
+  if (cache::Item* item = Fetch(command, key)) return answers_.Hit(command, item);
+  answers_.Miss(command);
 }
 
 cache::Item* Executor::Fetch(const Command& command, const cache::HashedKey& key) {
@@ -160,26 +145,10 @@ void Executor::CountMiss() {
   if (cache_->last_miss() == cache::Miss::kFlushed) block_->get_flushed.Add();
 }
 
-void Executor::AppendItem(cache::Item* item, bool wants_cas) {
-  char* to = Write(reply_->Reserve(kValueLineBytesMax), kValueHead);
-  to = Write(to, item->key());
-  *to++ = ' ';
-  to = protocol::WriteNumber(to, item->client_flags());
-  *to++ = ' ';
-  to = protocol::WriteNumber(to, item->value_bytes());
-  if (wants_cas) {
-    *to++ = ' ';
-    to = protocol::WriteNumber(to, item->cas());
-  }
-  reply_->Commit(Write(to, words::kCrlf));
-  reply_->AppendValue(item);
-  reply_->Append(words::kCrlf);
-}
-
 // -- Storing.
 
 void Executor::Store(const Command& command, const cache::HashedKey& key) {
-  if (!command.value_is_ended) return Answer(command, words::kBadDataChunk);
+  if (!command.value_is_ended) return answers_.Tell(command, Outcome::kBadDataChunk);
   cache::Draft draft;
   if (!BeginStore(command, key, &draft)) return;
   if (!draft.Append(command.value)) return FailStore(command, key);
@@ -197,11 +166,11 @@ bool Executor::BeginStore(const Command& command, const cache::HashedKey& key,
       return true;
     case cache::Room::kTooLarge:
       block_->store_too_large.Add();
-      Answer(command, words::kTooLarge);
+      answers_.Tell(command, Outcome::kTooLarge);
       break;
     case cache::Room::kNoMemory:
       block_->store_no_memory.Add();
-      Answer(command, words::kNoMemoryStoring);
+      answers_.Tell(command, Outcome::kNoMemoryStoring);
       break;
   }
   // A reader must not get the old value after its writer has failed.
@@ -212,19 +181,19 @@ bool Executor::BeginStore(const Command& command, const cache::HashedKey& key,
 void Executor::FinishStore(const Command& command, cache::Draft* draft, bool is_ended) {
   if (!is_ended) {
     *draft = cache::Draft();
-    return Answer(command, words::kBadDataChunk);
+    return answers_.Tell(command, Outcome::kBadDataChunk);
   }
   const bool is_cas = command.verb == Verb::kCas;
   const cache::Stored stored =
-      cache_->Store(draft, {.mode = ModeOf(command.verb), .compare_cas = command.number});
+      cache_->Store(draft, {.mode = ModeOf(command.verb), .compare_cas = command.cas});
   CountStored(stored, is_cas);
-  Answer(command, AnswerOf(command.verb, stored.result));
+  answers_.Tell(command, OutcomeOf(command.verb, stored.result), stored.cas);
 }
 
 void Executor::FailStore(const Command& command, const cache::HashedKey& key) {
   block_->store_no_memory.Add();
   if (command.verb == Verb::kSet) cache_->Delete(key, 0);
-  Answer(command, words::kNoMemoryStoring);
+  answers_.Tell(command, Outcome::kNoMemoryStoring);
 }
 
 void Executor::CountStored(const cache::Stored& stored, bool is_cas) {
@@ -244,22 +213,23 @@ void Executor::Touch(const Command& command, const cache::HashedKey& key) {
   cache::Item* item = cache_->Find(key);
   if (item == nullptr) {
     block_->touch_misses.Add();
-    return Answer(command, words::kNotFound);
+    return answers_.Tell(command, Outcome::kNotFound);
   }
   item->set_expiry(clock_->ExpiryOf(command.exptime, cache_->now()));
   cache_->MarkAccess(item);
   block_->classes[cache_->ClassOf(item)].touch_hits.Add();
-  Answer(command, words::kTouched);
+  answers_.Tell(command, Outcome::kTouched);
 }
 
 void Executor::Delete(const Command& command, const cache::HashedKey& key) {
-  const cache::Deleted deleted = cache_->Delete(key, 0);
+  const cache::Deleted deleted = cache_->Delete(key, command.cas);
   if (deleted.result != cache::DeleteResult::kDeleted) {
     block_->delete_misses.Add();
-    return Answer(command, words::kNotFound);
+    const bool is_there = deleted.result == cache::DeleteResult::kExists;
+    return answers_.Tell(command, is_there ? Outcome::kExists : Outcome::kNotFound);
   }
   block_->classes[deleted.class_id].delete_hits.Add();
-  Answer(command, words::kDeleted);
+  answers_.Tell(command, Outcome::kDeleted);
 }
 
 void Executor::AddDelta(const Command& command, const cache::HashedKey& key) {
@@ -269,19 +239,17 @@ void Executor::AddDelta(const Command& command, const cache::HashedKey& key) {
     case cache::DeltaResult::kOk: {
       stats::ClassBlock& counts = block_->classes[delta.class_id];
       (decrements ? counts.decr_hits : counts.incr_hits).Add();
-      if (command.noreply) return;
-      char* to = reply_->Reserve(protocol::kDigitsMax + words::kCrlf.size());
-      return reply_->Commit(Write(protocol::WriteNumber(to, delta.value), words::kCrlf));
+      return answers_.Number(command, delta.value, delta.cas);
     }
     case cache::DeltaResult::kNotFound:
       (decrements ? block_->decr_misses : block_->incr_misses).Add();
-      return Answer(command, words::kNotFound);
+      return answers_.Tell(command, Outcome::kNotFound);
     case cache::DeltaResult::kNonNumeric:
-      return Answer(command, words::kNonNumeric);
+      return answers_.Tell(command, Outcome::kNonNumeric);
     case cache::DeltaResult::kExists:
-      return Answer(command, words::kExists);
+      return answers_.Tell(command, Outcome::kExists);
     case cache::DeltaResult::kNoMemory:
-      return Answer(command, words::kNoMemory);
+      return answers_.Tell(command, Outcome::kNoMemory);
   }
 }
 
@@ -289,20 +257,20 @@ void Executor::AddDelta(const Command& command, const cache::HashedKey& key) {
 
 void Executor::FlushAll(const Command& command) {
   block_->cmd_flush.Add();
-  if (!settings_->allows_flush) return Answer(command, words::kFlushNotAllowed);
+  if (!settings_->allows_flush) return answers_.Tell(command, Outcome::kFlushNotAllowed);
   std::int64_t delay_s = 0;
   if (command.exptime > 0) {
     const cache::Expiry expiry = clock_->ExpiryOf(command.exptime, cache_->now());
     delay_s = std::max<std::int64_t>(expiry.RemainingSeconds(cache_->now()), 0);
   }
   cache_->FlushAll(static_cast<std::uint32_t>(delay_s));
-  Answer(command, words::kOk);
+  answers_.Tell(command, Outcome::kOk);
 }
 
 void Executor::SetVerbosity(const Command& command) {
   const auto level = std::min<std::uint64_t>(command.number, kVerbosityMax);
   settings_->verbosity.store(static_cast<std::int32_t>(level), std::memory_order_relaxed);
-  Answer(command, words::kOk);
+  answers_.Tell(command, Outcome::kOk);
 }
 
 Action Executor::Admin(const Command& command) {

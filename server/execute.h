@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "server/answers.h"
 #include "server/cache/cache.h"
 #include "server/clock.h"
 #include "server/protocol/command.h"
@@ -30,7 +31,12 @@ enum class Action : std::uint8_t {
 class Executor {
  public:
   Executor(cache::Cache* cache, Reply* reply, stats::Block* block, Clock* clock, Settings* settings)
-      : cache_(cache), reply_(reply), block_(block), clock_(clock), settings_(settings) {}
+      : cache_(cache),
+        reply_(reply),
+        answers_(reply),
+        block_(block),
+        clock_(clock),
+        settings_(settings) {}
 
   Action Execute(const protocol::Command& command, const cache::HashedKey& key);
 
@@ -47,7 +53,6 @@ class Executor {
   void Get(const protocol::Command& command, const cache::HashedKey& key);
   cache::Item* Fetch(const protocol::Command& command, const cache::HashedKey& key);
   void CountMiss();
-  void AppendItem(cache::Item* item, bool wants_cas);
   void Store(const protocol::Command& command, const cache::HashedKey& key);
   void Touch(const protocol::Command& command, const cache::HashedKey& key);
   void Delete(const protocol::Command& command, const cache::HashedKey& key);
@@ -57,10 +62,10 @@ class Executor {
   Action Admin(const protocol::Command& command);
   void DebugTime(std::string_view argument);
   void CountStored(const cache::Stored& stored, bool is_cas);
-  void Answer(const protocol::Command& command, std::string_view text);
 
   cache::Cache* cache_;
   Reply* reply_;
+  Answers answers_;
   stats::Block* block_;
   Clock* clock_;
   Settings* settings_;

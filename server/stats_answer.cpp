@@ -17,12 +17,12 @@ namespace {
 
 namespace words = protocol::words;
 
-// Collects "STAT name value" lines.
+// Collects names and values.
 class Lines {
  public:
   template <typename Value>
   void Add(std::string_view name, const Value& value) {
-    fmt::format_to(std::back_inserter(text_), "STAT {} {}\r\n", name, value);
+    lines_.emplace_back(name, fmt::to_string(value));
   }
   // memcached's mechanisms that have no counterpart here.
   void AddZeros(std::initializer_list<std::string_view> names) {
@@ -32,13 +32,10 @@ class Lines {
   void AddSeconds(std::string_view name, const timeval& time) {
     Add(name, fmt::format("{}.{:06}", time.tv_sec, time.tv_usec));
   }
-  std::string Finish() {
-    text_ += words::kEnd;
-    return std::move(text_);
-  }
+  StatsAnswer Finish() { return {.kind = StatsAnswer::Kind::kLines, .lines = std::move(lines_)}; }
 
  private:
-  std::string text_;
+  std::vector<std::pair<std::string, std::string>> lines_;
 };
 
 void AddProcess(Worker& worker, Lines* lines) {
@@ -148,7 +145,7 @@ void AddItems(const stats::Snapshot& sum, Lines* lines) {
                    "lru_bumps_dropped"});
 }
 
-std::string General(Worker& worker, const stats::Snapshot& sum) {
+StatsAnswer General(Worker& worker, const stats::Snapshot& sum) {
   Lines lines;
   AddProcess(worker, &lines);
   AddConnections(worker.settings(), sum, &lines);
@@ -168,7 +165,7 @@ std::string Inter(const Settings& settings) {
   return text.empty() ? "NULL" : text;
 }
 
-std::string SettingsGroup(const Settings& settings) {
+StatsAnswer SettingsGroup(const Settings& settings) {
   Lines lines;
   lines.Add("maxbytes", settings.memory_bytes);
   lines.Add("maxconns", settings.connections_max);
@@ -234,12 +231,22 @@ bool AsksReset(std::string_view line) {
   return tokens.count > 1 && Names(tokens[1], "reset");
 }
 
-std::string StatsAnswer(std::string_view line, Worker& worker, const FoldTicket& ticket) {
+StatsAnswer AnswerStats(std::string_view line, Worker& worker, const FoldTicket& ticket) {
   const protocol::Tokens tokens = protocol::Split(line);
   if (tokens.count == 1) return General(worker, *ticket.snapshot);
-  if (AsksReset(line)) return std::string(words::kReset);
+  if (AsksReset(line)) return {.kind = StatsAnswer::Kind::kReset, .lines = {}};
   if (Names(tokens[1], "settings")) return SettingsGroup(worker.settings());
-  return std::string(words::kError);
+  return {};
+}
+
+std::string ClassicStats(const StatsAnswer& answer) {
+  if (answer.kind == StatsAnswer::Kind::kReset) return std::string(words::kReset);
+  if (answer.kind == StatsAnswer::Kind::kUnknown) return std::string(words::kError);
+  std::string text;
+  for (const auto& [name, value] : answer.lines) {
+    fmt::format_to(std::back_inserter(text), "STAT {} {}\r\n", name, value);
+  }
+  return text.append(words::kEnd);
 }
 
 }  // namespace server

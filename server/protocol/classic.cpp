@@ -50,7 +50,7 @@ constexpr std::array kVerbs = {
     VerbRow{"verbosity", Verb::kVerbosity, Shape::kLevel},
     VerbRow{"version", Verb::kVersion, Shape::kBare},
     VerbRow{"quit", Verb::kQuit, Shape::kBare},
-    VerbRow{"mn", Verb::kMetaNoop, Shape::kBare},
+    VerbRow{"mn", Verb::kNoop, Shape::kBare},
     VerbRow{"stats", Verb::kStats, Shape::kLine},
     VerbRow{"slabs", Verb::kAdmin, Shape::kLine},
     VerbRow{"lru", Verb::kAdmin, Shape::kLine},
@@ -99,7 +99,7 @@ void ReadStorage(const Tokens& tokens, Command* command) {
   }
   command->client_flags = static_cast<std::uint32_t>(*client_flags);
   command->exptime = *exptime;
-  command->number = is_cas ? *unique : 0;
+  command->cas = is_cas ? *unique : 0;
 }
 
 void ReadTouch(const Tokens& tokens, Command* command) {

@@ -1,7 +1,8 @@
 // Command: one request, whatever protocol it came by.
 //
-// Parsers make it, Execute carries it out. A `get` of several keys is one Command a key. Texts are
-// views into the bytes that were parsed: they live as long as those.
+// Parsers make it, Executor carries it out, Answers words what came of it. A `get` of several keys
+// is one Command a key. Texts are views into the bytes that were parsed: they live as long as
+// those.
 //
 // Owner: a batch on the connection's path. Threads: one.
 #pragma once
@@ -34,7 +35,7 @@ enum class Verb : std::uint8_t {
   kFlushAll,
   kVerbosity,
   kVersion,
-  kMetaNoop,
+  kNoop,
   kStats,
   kAdmin,  // The other administration commands: `line` says which.
   kQuit,
@@ -49,13 +50,14 @@ struct Command {
   bool is_first_key = false;    // get, gat: of its list.
   bool is_last_key = false;     // get, gat: END follows.
   bool ends_list = false;       // kError: instead of all answers of a list that has begun.
-  bool has_value = false;       // A value follows the line: storage commands, also those in error.
+  bool has_value = false;       // A value follows: storage commands, also those in error.
   bool value_is_whole = false;  // `value` holds it and its end has been checked.
-  bool value_is_ended = false;  // CRLF stood behind it.
+  bool value_is_ended = false;  // The right line end stood behind it.
   std::uint32_t value_bytes = 0;
   std::uint32_t client_flags = 0;
   std::int64_t exptime = 0;  // As the client wrote it; flush_all: the delay.
-  std::uint64_t number = 0;  // cas: the unique; incr, decr: the delta; verbosity: the level.
+  std::uint64_t cas = 0;     // Must be the item's; 0: not asked, but for kCas.
+  std::uint64_t number = 0;  // incr, decr: the delta; verbosity: the level.
   std::string_view key;
   std::string_view value;
   std::string_view line;   // stats, admin: the whole line without its end.
