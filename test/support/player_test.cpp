@@ -52,7 +52,7 @@ class FakeServer {
 
  private:
   void Accept() {
-    for (int fd; (fd = accept(listener_.fd(), nullptr, nullptr)) >= 0;) {
+    for (int fd = -1; (fd = accept(listener_.fd(), nullptr, nullptr)) >= 0;) {
       serving_.emplace_back([this, fd] { Serve(support::SocketHandle(fd)); });
     }
   }
@@ -60,9 +60,9 @@ class FakeServer {
   void Serve(support::SocketHandle socket) {
     std::string received;
     char room[4096];
-    for (ssize_t bytes; (bytes = recv(socket.fd(), room, sizeof(room), 0)) > 0;) {
+    for (ssize_t bytes = 0; (bytes = recv(socket.fd(), room, sizeof(room), 0)) > 0;) {
       received.append(room, static_cast<std::size_t>(bytes));
-      for (std::size_t end; (end = received.find("\r\n")) != std::string::npos;) {
+      for (std::size_t end = 0; (end = received.find("\r\n")) != std::string::npos;) {
         const std::string line = received.substr(0, end);
         received.erase(0, end + 2);
         if (line == "close") return;

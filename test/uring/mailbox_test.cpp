@@ -72,7 +72,7 @@ TEST_CASE("no message of many threads with and without a ring is lost") {
     Loop loop(mode);
     uring::Mailbox<Message> mailbox(loop.ring());
     Inbox inbox(kSenders);
-    loop.Spawn(TakeMessages(&mailbox, kSenders * kEach, &inbox));
+    loop.Spawn(TakeMessages(&mailbox, std::size_t{kSenders} * kEach, &inbox));
     std::vector<std::thread> threads;
     for (std::uint32_t sender = 0; sender < kSenders; ++sender) {
       if (sender % 2 == 0) {
@@ -83,7 +83,7 @@ TEST_CASE("no message of many threads with and without a ring is lost") {
     }
     loop.RunToEnd("all messages");
     for (std::thread& thread : threads) thread.join();
-    CHECK(inbox.count == kSenders * kEach);
+    CHECK(inbox.count == std::size_t{kSenders} * kEach);
     CHECK(inbox.is_ordered);
   }
 }

@@ -130,7 +130,7 @@ coro::Task<> AnswerAfterEnd(uring::Ring* ring, int fd, Received* received) {
   co_await ReceiveToEnd(ring, fd, received);
   uring::Sender sender(ring, fd);
   iovec piece = {.iov_base = received->bytes.data(), .iov_len = received->bytes.size()};
-  const std::int32_t sent_bytes = co_await sender.All({&piece, 1});
+  const std::int32_t sent_bytes = co_await sender.All(std::span(&piece, 1));
   CHECK(sent_bytes == static_cast<std::int32_t>(received->bytes.size()));
 }
 
@@ -158,8 +158,9 @@ coro::Task<> HoldThenCheck(uring::Ring* ring, int fd, std::uint32_t hold_count, 
   *is_intact = true;
   for (std::uint32_t index = 0; index < hold_count; ++index) {
     const std::span<const char> front = receiver.Front();
-    *is_intact = *is_intact && front.size() == 100 &&
-                 uring_test::FindDifference(5, index * 100, front) == std::string::npos;
+    *is_intact =
+        *is_intact && front.size() == 100 &&
+        uring_test::FindDifference(5, std::uint64_t{index} * 100, front) == std::string::npos;
     receiver.Pop();
   }
   receiver.Stop();

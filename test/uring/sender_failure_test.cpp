@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,9 @@ coro::Task<> SendUntilFailure(uring::Ring* ring, int fd, bool waits, Attempts* a
   for (std::int32_t result = 0; result >= 0;) {
     iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
     if (waits) {
-      result = co_await sender.All({&piece, 1});
+      result = co_await sender.All(std::span(&piece, 1));
     } else {
-      result = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
+      result = co_await sender.Try(std::span(&piece, 1), uring::Then::kGoesOn);
     }
     attempts->results.push_back(result);
     if (result > 0) attempts->sent_bytes += result;
@@ -117,7 +118,7 @@ TEST_CASE("our own shutdown ends a send that waits for a peer that never reads")
 
 coro::Task<> SendAllOnce(uring::Sender* sender, std::string text, std::int32_t* result) {
   iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
-  *result = co_await sender->All({&piece, 1});
+  *result = co_await sender->All(std::span(&piece, 1));
 }
 
 TEST_CASE("a send that waits may be cancelled and reports what was taken before") {

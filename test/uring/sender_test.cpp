@@ -34,9 +34,9 @@ coro::Task<> Send(uring::Ring* ring, int fd, std::string text, bool waits, int* 
   uring::Sender sender(ring, fd);
   iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
   if (waits) {
-    *result = co_await sender.All({&piece, 1});
+    *result = co_await sender.All(std::span(&piece, 1));
   } else {
-    *result = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
+    *result = co_await sender.Try(std::span(&piece, 1), uring::Then::kGoesOn);
   }
 }
 
@@ -87,14 +87,14 @@ coro::Task<> TryThenAll(uring::Ring* ring, int fd, std::uint64_t seed, std::size
   std::string text = uring_test::Pattern(seed, 0, total_bytes);
   uring::Sender sender(ring, fd);
   iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
-  const std::int32_t tried = co_await sender.Try({&piece, 1}, uring::Then::kGoesOn);
+  const std::int32_t tried = co_await sender.Try(std::span(&piece, 1), uring::Then::kGoesOn);
   sending->results.push_back(tried);
   if (tried < 0) co_return;
   sending->sent_bytes = static_cast<std::size_t>(tried);
   while (sending->sent_bytes < total_bytes) {
     piece = {.iov_base = text.data() + sending->sent_bytes,
              .iov_len = total_bytes - sending->sent_bytes};
-    const std::int32_t sent = co_await sender.All({&piece, 1});
+    const std::int32_t sent = co_await sender.All(std::span(&piece, 1));
     sending->results.push_back(sent);
     if (sent <= 0) co_return;
     sending->sent_bytes += static_cast<std::size_t>(sent);
@@ -299,7 +299,7 @@ coro::Task<> TryOnce(uring::Ring* ring, int fd, uring::Then then, bool* has_gone
   std::string text = "x";
   uring::Sender sender(ring, fd);
   iovec piece = {.iov_base = text.data(), .iov_len = text.size()};
-  const std::int32_t taken_bytes = co_await sender.Try({&piece, 1}, then);
+  const std::int32_t taken_bytes = co_await sender.Try(std::span(&piece, 1), then);
   *has_gone_on = taken_bytes == 1;
 }
 
