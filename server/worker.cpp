@@ -32,6 +32,11 @@ void Worker::Open() {
   batch_ = std::make_unique<Batch>();
   executor_ = std::make_unique<Executor>(cache_.get(), reply_.get(), block_.get(),
                                          &server_->clock(), &server_->settings());
+  tools_ = {.cache = cache_.get(),
+            .executor = executor_.get(),
+            .reply = reply_.get(),
+            .batch = batch_.get(),
+            .settings = &server_->settings()};
 }
 
 void Worker::Loop() {
@@ -125,7 +130,7 @@ coro::Task<> Worker::TickLoop() {
 void Worker::KickIdle() {
   const std::uint32_t now_s = cache_->now().steady_s;
   connections_.ForEach([&](Connection* connection) {
-    if (now_s - connection->last_command_s() <= settings().idle_timeout_s) return;
+    if (now_s - connection->last_active_s() <= settings().idle_timeout_s) return;
     block_->idle_kicks.Add();
     connection->Kick();
   });

@@ -67,10 +67,9 @@ class Worker {
   [[nodiscard]] uring::Ring& ring() { return ring_; }
   [[nodiscard]] cache::Cache& cache() { return *cache_; }
   [[nodiscard]] stats::Block& block() { return *block_; }
-  [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] Reply& reply() { return *reply_; }
   [[nodiscard]] ReplyArena& arena() { return arena_; }
-  [[nodiscard]] Batch& batch() { return *batch_; }
+  [[nodiscard]] const SessionTools& session_tools() const { return tools_; }
   [[nodiscard]] ChunkPool& carries() { return carries_; }
 
   using Connections = LinkedList<Connection, &Connection::links>;
@@ -102,6 +101,7 @@ class Worker {
   std::unique_ptr<Reply> reply_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Batch> batch_;
+  SessionTools tools_{};
   ChunkPool carries_{Input::kCarryBytes, 64};
   Connections connections_;
   Stalled stalled_;

@@ -216,11 +216,13 @@ std::size_t LineEndBytes(std::string_view text, std::size_t at) {
 }
 
 Parsed NeedsMore(std::size_t consumed_bytes) {
-  return {.outcome = Parsed::Outcome::kNeedsMore, .consumed_bytes = consumed_bytes};
+  return {
+      .outcome = Parsed::Outcome::kNeedsMore, .consumed_bytes = consumed_bytes, .needed_bytes = 0};
 }
 
 Parsed Took(std::size_t consumed_bytes) {
-  return {.outcome = Parsed::Outcome::kCommand, .consumed_bytes = consumed_bytes};
+  return {
+      .outcome = Parsed::Outcome::kCommand, .consumed_bytes = consumed_bytes, .needed_bytes = 0};
 }
 
 }  // namespace

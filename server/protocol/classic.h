@@ -29,6 +29,7 @@ struct Parsed {
   enum class Outcome : std::uint8_t { kCommand, kNeedsMore };
   Outcome outcome = Outcome::kNeedsMore;
   std::size_t consumed_bytes = 0;  // May be above 0 also when more is needed.
+  std::size_t needed_bytes = 0;    // kNeedsMore: of what is left, in all; 0: up to a line end.
 };
 
 class ClassicParser {

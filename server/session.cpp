@@ -1,0 +1,215 @@
+#include "server/session.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "coro/frame_pool.h"
+
+namespace server {
+namespace {
+
+using protocol::Command;
+using protocol::Verb;
+
+constexpr std::string_view kValueEnd = "\r\n";
+constexpr std::int32_t kVerbosityCommands = 2;
+
+// After these nothing of the same batch is looked at.
+bool EndsBatch(Verb verb) {
+  return verb == Verb::kQuit || verb == Verb::kClose || verb == Verb::kStats ||
+         verb == Verb::kAdmin;
+}
+
+}  // namespace
+
+// A storage command whose value has not come whole: what it was, and the item it is received into.
+// A command in error has no item; its value is thrown away.
+struct Session::PendingValue {
+  static void* operator new(std::size_t bytes) { return coro::FramePool::Local().Take(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    coro::FramePool::Local().Return(memory, bytes);
+  }
+
+  Command command;
+  cache::Draft draft;
+  std::uint64_t missing_bytes = 0;  // Of the value and the line end behind it.
+  bool is_ended = true;             // What has come of the line end is right.
+  std::uint64_t key_hash = 0;
+  std::array<char, protocol::kKeyBytesMax> key_text;
+
+  [[nodiscard]] cache::HashedKey key() const {
+    return {.text = {key_text.data(), command.key.size()}, .hash = key_hash};
+  }
+};
+
+Session::Session(const SessionTools* tools, Input* input, int id)
+    : tools_(tools), input_(input), id_(id) {}
+
+Session::~Session() = default;
+
+// -- From bytes to answers.
+
+Session::Progress Session::Run() {
+  tools_->reply->Begin();
+  std::size_t budget = tools_->settings->requests_per_turn;
+  for (;;) {
+    if (pending_ && !ContinueValue()) return Progress::kNeedsInput;
+    const std::size_t count = Assemble(std::min(budget, kBatchMax));
+    if (count == 0) {
+      const bool is_partial = !input_->View().empty();
+      input_->Release();
+      if (is_partial ? !input_->Join(needed_bytes_) : input_->View().empty())
+        return Progress::kNeedsInput;
+      continue;
+    }
+    last_command_s_ = tools_->cache->now().steady_s;
+    const Progress progress = ExecuteBatch(count);
+    input_->Release();
+    if (progress != Progress::kGoesOn) return progress;
+    if (tools_->reply->is_full()) return Progress::kReplyFull;
+    budget -= count;
+    if (budget == 0 && !input_->is_empty()) return Progress::kYields;
+    budget = std::max<std::size_t>(budget, 1);
+  }
+}
+
+std::size_t Session::Assemble(std::size_t count_max) {
+  Batch& batch = *tools_->batch;
+  std::size_t count = 0;
+  while (count < count_max && !input_->View().empty()) {
+    batch.marks[count] = input_->Here();
+    batch.parsers[count] = parser_;
+    Command* command = &batch.commands[count];
+    const protocol::Parsed parsed = parser_.Parse(input_->View(), command);
+    input_->Consume(parsed.consumed_bytes);
+    if (parsed.outcome == protocol::Parsed::Outcome::kNeedsMore) {
+      needed_bytes_ = parsed.needed_bytes;
+      break;
+    }
+    ++count;
+    if (EndsBatch(command->verb) || (command->has_value && !TakeValue(command))) break;
+  }
+  return count;
+}
+
+bool Session::TakeValue(Command* command) {
+  const std::string_view view = input_->View();
+  const std::size_t value_bytes = command->value_bytes;
+  if (view.size() < value_bytes + kValueEnd.size()) return false;
+  command->value = view.substr(0, value_bytes);
+  command->value_is_whole = true;
+  command->value_is_ended = view.substr(value_bytes, kValueEnd.size()) == kValueEnd;
+  input_->Consume(value_bytes + kValueEnd.size());
+  return true;
+}
+
+void Session::HashBatch(std::size_t count) {
+  Batch& batch = *tools_->batch;
+  cache::Cache& cache = *tools_->cache;
+  for (std::size_t index = 0; index < count; ++index) {
+    batch.keys[index] = cache.Hash(batch.commands[index].key);
+  }
+  if (count == 1) return;  // Nothing to overlap with.
+  for (std::size_t index = 0; index < count; ++index) cache.PrefetchBucket(batch.keys[index]);
+  for (std::size_t index = 0; index < count; ++index) cache.PrefetchItem(batch.keys[index]);
+}
+
+Session::Progress Session::ExecuteBatch(std::size_t count) {
+  if (tools_->settings->verbosity.load(std::memory_order_relaxed) >= kVerbosityCommands) {
+    LogBatch(count);
+  }
+  HashBatch(count);
+  Batch& batch = *tools_->batch;
+  for (std::size_t index = 0; index < count; ++index) {
+    if (index != 0 && tools_->reply->is_full()) {
+      input_->GoBack(batch.marks[index]);
+      parser_ = batch.parsers[index];
+      return Progress::kReplyFull;
+    }
+    const Command& command = batch.commands[index];
+    if (command.has_value && !command.value_is_whole) {
+      BeginValue(command, batch.keys[index]);
+      return Progress::kGoesOn;
+    }
+    const Action action = tools_->executor->Execute(command, batch.keys[index]);
+    if (action != Action::kGoOn) return Follow(action, command);
+  }
+  return Progress::kGoesOn;
+}
+
+// -vv: what clients ask for.
+void Session::LogBatch(std::size_t count) const {
+  const Batch& batch = *tools_->batch;
+  for (std::size_t index = 0; index < count; ++index) {
+    const Command& command = batch.commands[index];
+    spdlog::debug("<{} {} {}", id_, protocol::NameOf(command.verb),
+                  command.line.empty() ? command.key : command.line);
+  }
+}
+
+Session::Progress Session::Follow(Action action, const Command& command) {
+  if (action == Action::kStats) {
+    asked_line_ = command.line;
+    return Progress::kWantsStats;
+  }
+  return action == Action::kShutDown ? Progress::kShutsDown : Progress::kCloses;
+}
+
+// -- Values that come in parts.
+
+void Session::BeginValue(const Command& command, const cache::HashedKey& key) {
+  pending_ = std::make_unique<PendingValue>();
+  pending_->command = command;
+  pending_->missing_bytes = command.value_bytes + kValueEnd.size();
+  if (command.verb == Verb::kError) {
+    tools_->executor->Execute(command, key);
+    return;
+  }
+  std::ranges::copy(command.key, pending_->key_text.data());
+  pending_->key_hash = key.hash;
+  tools_->executor->BeginStore(command, key, &pending_->draft);
+}
+
+bool Session::ContinueValue() {
+  for (;;) {
+    const std::string_view view = input_->View();
+    const std::size_t taken_bytes = std::min<std::size_t>(view.size(), pending_->missing_bytes);
+    TakeValueBytes(view.substr(0, taken_bytes));
+    input_->Consume(taken_bytes);
+    if (pending_->missing_bytes == 0) break;
+    input_->Release();
+    if (input_->View().empty()) return false;
+  }
+  FinishValue();
+  input_->Release();
+  return true;
+}
+
+void Session::TakeValueBytes(std::string_view bytes) {
+  PendingValue& pending = *pending_;
+  const std::uint64_t end_bytes = kValueEnd.size();
+  if (pending.missing_bytes > end_bytes) {
+    const std::string_view value = bytes.substr(0, pending.missing_bytes - end_bytes);
+    if (pending.draft.is_open() && !pending.draft.Append(value)) {
+      pending.draft = cache::Draft();
+      tools_->executor->FailStore(pending.command, pending.key());
+    }
+    pending.missing_bytes -= value.size();
+    bytes.remove_prefix(value.size());
+  }
+  if (bytes.empty()) return;
+  const std::string_view expected =
+      kValueEnd.substr(end_bytes - pending.missing_bytes, bytes.size());
+  pending.is_ended &= bytes == expected;
+  pending.missing_bytes -= bytes.size();
+}
+
+void Session::FinishValue() {
+  const std::unique_ptr<PendingValue> pending = std::move(pending_);
+  if (!pending->draft.is_open()) return;  // It has been answered.
+  tools_->executor->FinishStore(pending->command, &pending->draft, pending->is_ended);
+}
+
+}  // namespace server
