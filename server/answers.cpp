@@ -10,12 +10,20 @@ namespace server {
 namespace {
 
 using protocol::Command;
+using protocol::Dialect;
 namespace words = protocol::words;
 
 constexpr std::string_view kValueHead = "VALUE ";
 // "VALUE key flags bytes cas\r\n" is never longer.
 constexpr std::size_t kValueLineBytesMax =
     kValueHead.size() + protocol::kKeyBytesMax + 3 * (1 + protocol::kDigitsMax) + 2;
+
+char* Write(char* to, std::string_view text) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+}  // namespace
 
 std::string_view WordsOf(Outcome outcome) {
   switch (outcome) {
@@ -51,13 +59,6 @@ std::string_view WordsOf(Outcome outcome) {
   return words::kError;
 }
 
-char* Write(char* to, std::string_view text) {
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
-}
-
-}  // namespace
-
 void Answers::Hit(const Command& command, cache::Item* item) {
   ClassicHit(item, command.wants_cas);
   if (command.is_last_key) reply_->Append(words::kEnd);
@@ -83,14 +84,16 @@ void Answers::Miss(const Command& command) {
   if (command.is_last_key) reply_->Append(words::kEnd);
 }
 
-void Answers::Tell(const Command& command, Outcome outcome, std::uint64_t /*cas*/) {
+void Answers::Tell(const Command& command, Outcome outcome, const Told& told) {
+  if (command.dialect == Dialect::kMeta) return MetaTell(command, outcome, told);
   if (!command.noreply) reply_->Append(WordsOf(outcome));
 }
 
-void Answers::Number(const Command& command, std::uint64_t value, std::uint64_t /*cas*/) {
+void Answers::Number(const Command& command, const cache::Delta& delta) {
+  if (command.dialect == Dialect::kMeta) return MetaNumber(command, delta);
   if (command.noreply) return;
   char* to = reply_->Reserve(protocol::kDigitsMax + words::kCrlf.size());
-  reply_->Commit(Write(protocol::WriteNumber(to, value), words::kCrlf));
+  reply_->Commit(Write(protocol::WriteNumber(to, delta.value), words::kCrlf));
 }
 
 void Answers::Noop(const Command& /*command*/) { reply_->Append(words::kMetaNoop); }

@@ -1,5 +1,7 @@
 // Answers: words what came of a command, as the protocol it was asked in has it.
 //
+// The classic words are in answers.cpp, those of the meta commands in answers_meta.cpp.
+//
 // Owner: the Executor. Threads: the worker's.
 #pragma once
 
@@ -30,17 +32,43 @@ enum class Outcome : std::uint8_t {
   kUnknown,  // There is no such command.
 };
 
+// The classic protocol's answer, with its CRLF.
+std::string_view WordsOf(Outcome outcome);
+
+// The item now stored, where there is one.
+struct Told {
+  std::uint64_t cas = 0;
+  std::uint32_t value_bytes = 0;
+};
+
+// What a meta get has found, as it was before the command touched it.
+struct MetaFound {
+  cache::Item* item = nullptr;
+  cache::Expiry old_expiry = cache::Expiry::Never();
+  cache::Expiry expiry = cache::Expiry::Never();  // With T: the new one.
+  std::uint32_t idle_s = 0;                       // Since its last access.
+  bool is_created = false;                        // By this command.
+  bool was_fetched = false;
+  bool shows_value = false;
+  bool token_was_sent = false;
+  bool is_stale = false;
+  bool has_won = false;
+};
+
 class Answers {
  public:
-  explicit Answers(Reply* reply) : reply_(reply) {}
+  Answers(Reply* reply, const cache::Cache* cache) : reply_(reply), cache_(cache) {}
 
   // A get or gat has found its key, or not.
   void Hit(const protocol::Command& command, cache::Item* item);
   void Miss(const protocol::Command& command);
-  // `cas`: of the item now stored, where there is one.
-  void Tell(const protocol::Command& command, Outcome outcome, std::uint64_t cas = 0);
-  // The new value of incr or decr.
-  void Number(const protocol::Command& command, std::uint64_t value, std::uint64_t cas);
+  void Tell(const protocol::Command& command, Outcome outcome, const Told& told = {});
+  // incr or decr has been done.
+  void Number(const protocol::Command& command, const cache::Delta& delta);
+  void MetaHit(const protocol::Command& command, const MetaFound& found);
+  // EN, which a quiet mg leaves out.
+  void MetaMiss(const protocol::Command& command);
+  void MetaDebug(const cache::Item* item);
   void Noop(const protocol::Command& command);
   void Version(const protocol::Command& command);
   // A command that the parser refused.
@@ -48,8 +76,11 @@ class Answers {
 
  private:
   void ClassicHit(cache::Item* item, bool wants_cas);
+  void MetaTell(const protocol::Command& command, Outcome outcome, const Told& told);
+  void MetaNumber(const protocol::Command& command, const cache::Delta& delta);
 
   Reply* reply_;
+  const cache::Cache* cache_;
 };
 
 }  // namespace server

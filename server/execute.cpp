@@ -81,6 +81,15 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
     case Verb::kDecr:
       AddDelta(command, key);
       return Action::kGoOn;
+    case Verb::kMetaGet:
+      MetaGet(command, key);
+      return Action::kGoOn;
+    case Verb::kMetaDelete:
+      MetaDelete(command, key);
+      return Action::kGoOn;
+    case Verb::kMetaDebug:
+      MetaDebug(command, key);
+      return Action::kGoOn;
     case Verb::kFlushAll:
       FlushAll(command);
       return Action::kGoOn;
@@ -163,6 +172,7 @@ bool Executor::BeginStore(const Command& command, const cache::HashedKey& key,
   switch (room) {
     case cache::Room::kOk:
       block_->classes[draft->class_id()].cmd_set.Add();
+      if (command.key_is_binary) draft->MarkKeyBinary();
       return true;
     case cache::Room::kTooLarge:
       block_->store_too_large.Add();
@@ -173,8 +183,7 @@ bool Executor::BeginStore(const Command& command, const cache::HashedKey& key,
       answers_.Tell(command, Outcome::kNoMemoryStoring);
       break;
   }
-  // A reader must not get the old value after its writer has failed.
-  if (command.verb == Verb::kSet) cache_->Delete(key, 0);
+  DropOld(command, key);
   return false;
 }
 
@@ -184,15 +193,28 @@ void Executor::FinishStore(const Command& command, cache::Draft* draft, bool is_
     return answers_.Tell(command, Outcome::kBadDataChunk);
   }
   const bool is_cas = command.verb == Verb::kCas;
-  const cache::Stored stored =
-      cache_->Store(draft, {.mode = ModeOf(command.verb), .compare_cas = command.cas});
+  const std::uint32_t drafted_bytes = command.value_bytes;
+  const cache::Stored stored = cache_->Store(draft, {.mode = ModeOf(command.verb),
+                                                     .compare_cas = command.cas,
+                                                     .explicit_cas = command.explicit_cas,
+                                                     .creates = command.creates,
+                                                     .stale_if_older = command.stale_if_older});
   CountStored(stored, is_cas);
-  answers_.Tell(command, OutcomeOf(command.verb, stored.result), stored.cas);
+  const bool is_stored = stored.result == cache::StoreResult::kStored;
+  const std::uint32_t value_bytes = is_stored ? stored.value_bytes : drafted_bytes;
+  answers_.Tell(command, OutcomeOf(command.verb, stored.result),
+                {.cas = stored.cas, .value_bytes = value_bytes});
+}
+
+// A reader must not get the old value after its writer has failed.
+void Executor::DropOld(const Command& command, const cache::HashedKey& key) {
+  const bool is_set = command.verb == Verb::kSet || command.dialect == protocol::Dialect::kMeta;
+  if (is_set) cache_->Delete(key, 0);
 }
 
 void Executor::FailStore(const Command& command, const cache::HashedKey& key) {
   block_->store_no_memory.Add();
-  if (command.verb == Verb::kSet) cache_->Delete(key, 0);
+  DropOld(command, key);
   answers_.Tell(command, Outcome::kNoMemoryStoring);
 }
 
@@ -234,12 +256,25 @@ void Executor::Delete(const Command& command, const cache::HashedKey& key) {
 
 void Executor::AddDelta(const Command& command, const cache::HashedKey& key) {
   const bool decrements = command.verb == Verb::kDecr;
-  const cache::Delta delta = cache_->Add(key, {.delta = command.number, .decrements = decrements});
+  const cache::Now now = cache_->now();
+  const bool creates_by_own_time = !command.sets_exptime || command.create_expiry_is_last;
+  const std::int64_t create_exptime =
+      creates_by_own_time ? command.create_exptime : command.exptime;
+  const cache::Delta delta =
+      cache_->Add(key, {.delta = command.number,
+                        .decrements = decrements,
+                        .compare_cas = command.cas,
+                        .explicit_cas = command.explicit_cas,
+                        .creates = command.creates,
+                        .initial = command.initial,
+                        .create_expiry = clock_->ExpiryOf(create_exptime, now),
+                        .sets_expiry = command.sets_exptime,
+                        .expiry = clock_->ExpiryOf(command.exptime, now)});
   switch (delta.result) {
     case cache::DeltaResult::kOk: {
       stats::ClassBlock& counts = block_->classes[delta.class_id];
       (decrements ? counts.decr_hits : counts.incr_hits).Add();
-      return answers_.Number(command, delta.value, delta.cas);
+      return answers_.Number(command, delta);
     }
     case cache::DeltaResult::kNotFound:
       (decrements ? block_->decr_misses : block_->incr_misses).Add();

@@ -33,7 +33,7 @@ class Executor {
   Executor(cache::Cache* cache, Reply* reply, stats::Block* block, Clock* clock, Settings* settings)
       : cache_(cache),
         reply_(reply),
-        answers_(reply),
+        answers_(reply, cache),
         block_(block),
         clock_(clock),
         settings_(settings) {}
@@ -57,10 +57,21 @@ class Executor {
   void Touch(const protocol::Command& command, const cache::HashedKey& key);
   void Delete(const protocol::Command& command, const cache::HashedKey& key);
   void AddDelta(const protocol::Command& command, const cache::HashedKey& key);
+  // The meta commands' own: execute_meta.cpp.
+  void MetaGet(const protocol::Command& command, const cache::HashedKey& key);
+  cache::Item* Vivify(const protocol::Command& command, const cache::HashedKey& key,
+                      bool* is_created);
+  MetaFound Recache(const protocol::Command& command, cache::Item* item, bool is_created);
+  [[nodiscard]] std::int64_t RecacheSeconds(const protocol::Command& command) const;
+  void MetaDelete(const protocol::Command& command, const cache::HashedKey& key);
+  void MarkStale(const protocol::Command& command, cache::Item* item);
+  Outcome Empty(const protocol::Command& command, const cache::HashedKey& key, cache::Item* item);
+  void MetaDebug(const protocol::Command& command, const cache::HashedKey& key);
   void FlushAll(const protocol::Command& command);
   void SetVerbosity(const protocol::Command& command);
   Action Admin(const protocol::Command& command);
   void DebugTime(std::string_view argument);
+  void DropOld(const protocol::Command& command, const cache::HashedKey& key);
   void CountStored(const cache::Stored& stored, bool is_cas);
 
   cache::Cache* cache_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coro/frame_pool.h"
+#include "server/protocol/meta.h"
 
 namespace server {
 namespace {
@@ -38,10 +39,16 @@ struct Session::PendingValue {
   bool is_ended = true;             // What has come of the line end is right.
   std::uint64_t key_hash = 0;
   std::array<char, protocol::kKeyBytesMax> key_text;
+  protocol::ReturnFlags flags_text;
 
-  [[nodiscard]] cache::HashedKey key() const {
-    return {.text = {key_text.data(), command.key.size()}, .hash = key_hash};
+  // `given` points into input that goes away.
+  void Keep(const Command& given) {
+    command = given;
+    command.line = {};
+    command.key = {key_text.data(), std::ranges::copy(given.key, key_text.data()).out};
+    command.meta.set_text(protocol::CopyReturnFlags(given.meta.text(), &flags_text));
   }
+  [[nodiscard]] cache::HashedKey key() const { return {.text = command.key, .hash = key_hash}; }
 };
 
 Session::Session(const SessionTools* tools, Input* input, int id)
@@ -82,7 +89,8 @@ std::size_t Session::Assemble(std::size_t count_max) {
     batch.marks[count] = input_->Here();
     batch.parsers[count] = parser_;
     Command* command = &batch.commands[count];
-    const protocol::Parsed parsed = parser_.Parse(input_->View(), command);
+    const protocol::Parsed parsed =
+        parser_.Parse(input_->View(), command, &batch.decoded_keys[count]);
     input_->Consume(parsed.consumed_bytes);
     if (parsed.outcome == protocol::Parsed::Outcome::kNeedsMore) {
       needed_bytes_ = parsed.needed_bytes;
@@ -161,13 +169,12 @@ Session::Progress Session::Follow(Action action, const Command& command) {
 
 void Session::BeginValue(const Command& command, const cache::HashedKey& key) {
   pending_ = std::make_unique<PendingValue>();
-  pending_->command = command;
   pending_->missing_bytes = command.value_bytes + kValueEnd.size();
   if (command.verb == Verb::kError) {
     tools_->executor->Execute(command, key);
     return;
   }
-  std::ranges::copy(command.key, pending_->key_text.data());
+  pending_->Keep(command);
   pending_->key_hash = key.hash;
   tools_->executor->BeginStore(command, key, &pending_->draft);
 }

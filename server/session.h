@@ -29,6 +29,7 @@ namespace server {
 struct Batch {
   std::array<protocol::Command, kBatchMax> commands;
   std::array<cache::HashedKey, kBatchMax> keys;
+  std::array<protocol::DecodedKey, kBatchMax> decoded_keys;
   // What to go back to when a command has to wait.
   std::array<Input::Mark, kBatchMax> marks;
   std::array<protocol::ClassicParser, kBatchMax> parsers;

@@ -84,6 +84,7 @@ struct StoreRule {
   std::uint64_t explicit_cas = 0;  // The new item's CAS; 0: the next of this thread.
   bool creates = false;            // append and prepend make the item when there is none
   bool stale_if_older = false;     // kCas with an older CAS stores, and marks the item stale
+  bool sends_token = false;        // the item begins with kTokenSent
 };
 
 // What became of a store, for replies and statistics.
@@ -113,6 +114,7 @@ struct Delta {
   std::uint64_t value = 0;
   std::uint64_t cas = 0;
   Expiry expiry = Expiry::Never();
+  Expiry old_expiry = Expiry::Never();  // Before; of what was created: never.
   bool created = false;
   std::uint8_t class_id = 0;
 };

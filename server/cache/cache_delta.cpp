@@ -18,8 +18,9 @@ std::uint64_t Apply(std::uint64_t number, const DeltaRule& rule) {
 
 // The new number takes the old one's place and length if it fits: blanks follow it.
 void CopyMarks(const Item* old, Item* item) {
-  constexpr std::uint8_t kMoved = Item::kKeyBinary | Item::kFetched;
-  constexpr std::uint8_t kMovedInPlace = kMoved | Item::kStale | Item::kTokenSent;
+  constexpr std::uint8_t kMoved = Item::kKeyBinary;
+  constexpr std::uint8_t kMovedInPlace =
+      kMoved | Item::kFetched | Item::kStale | Item::kTokenSent;
   const bool in_place = old->value_bytes() == item->value_bytes();
   const std::uint8_t marks = old->state() & (in_place ? kMovedInPlace : kMoved);
   ItemAccess::TakeState(item, kMovedInPlace);
@@ -48,7 +49,8 @@ Delta Cache::Impl::Add(const HashedKey& key, const DeltaRule& rule) {
       if (exists) return {.result = DeltaResult::kExists, .class_id = delta.class_id};
       if (!number) return {.result = DeltaResult::kNonNumeric};
       delta.value = Apply(*number, rule);
-      delta.expiry = rule.sets_expiry ? rule.expiry : old->expiry();
+      delta.old_expiry = old->expiry();
+      delta.expiry = rule.sets_expiry ? rule.expiry : delta.old_expiry;
       client_flags = old->client_flags();
       value_bytes = old->value_bytes();
     } else if (!rule.creates) {

@@ -63,6 +63,7 @@ Stored Cache::Impl::Store(Draft* draft, const StoreRule& rule) {
     }
     whole.item_->set_expiry(expiry);
     ItemAccess::TakeState(whole.item_, Item::kStale | Item::kTokenSent);
+    if (rule.sends_token) ItemAccess::AddState(whole.item_, Item::kTokenSent);
     if (old != nullptr && IsOlder(old, rule)) MarkAsStale(old, whole.item_);
     stored.cas = CasFor(place.item, rule.explicit_cas);
     stored.value_bytes = full->item_->value_bytes();

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "server/protocol/meta.h"
 #include "server/protocol/number.h"
 #include "server/protocol/scan.h"
 #include "server/protocol/tokens.h"
@@ -20,7 +21,7 @@ enum class Shape : std::uint8_t {
   kDelete,   // key [ignored] [noreply]
   kFlush,    // [delay] [noreply]
   kLevel,    // level [noreply]
-  kKeys,     // a key at least; what has one is taken key by key and does not come here
+  kKeys,     // a key at least; what has one is read elsewhere and does not come here
   kBare,     // anything, ignored
   kLine,     // judged by whoever carries it out
 };
@@ -51,6 +52,11 @@ constexpr std::array kVerbs = {
     VerbRow{"version", Verb::kVersion, Shape::kBare},
     VerbRow{"quit", Verb::kQuit, Shape::kBare},
     VerbRow{"mn", Verb::kNoop, Shape::kBare},
+    VerbRow{"mg", Verb::kMetaGet, Shape::kKeys},
+    VerbRow{"ms", Verb::kMetaGet, Shape::kKeys},
+    VerbRow{"md", Verb::kMetaDelete, Shape::kKeys},
+    VerbRow{"ma", Verb::kMetaGet, Shape::kKeys},
+    VerbRow{"me", Verb::kMetaDebug, Shape::kKeys},
     VerbRow{"stats", Verb::kStats, Shape::kLine},
     VerbRow{"slabs", Verb::kAdmin, Shape::kLine},
     VerbRow{"lru", Verb::kAdmin, Shape::kLine},
@@ -149,7 +155,8 @@ void ReadUnknown(const Tokens& tokens, Command* command) {
   Fail(words::kError, command);
 }
 
-void ReadLine(std::string_view line, Command* command) {
+void ReadLine(std::string_view line, Command* command, DecodedKey* room) {
+  if (IsMeta(line)) return ReadMeta(line, command, room);
   const Tokens tokens = Split(line);
   command->noreply = tokens.count > 1 && tokens.last == "noreply";
   // The verb begins the line: blanks before it make it unknown.
@@ -232,27 +239,27 @@ std::string_view NameOf(Verb verb) {
   return row == kVerbs.end() ? std::string_view() : row->name;
 }
 
-Parsed ClassicParser::Parse(std::string_view unread, Command* command) {
+Parsed ClassicParser::Parse(std::string_view unread, Command* command, DecodedKey* room) {
   switch (state_) {
     case State::kLine:
-      return ParseLine(unread, command);
+      return ParseLine(unread, command, room);
     case State::kExptime:
-      return ParseExptime(unread, command);
+      return ParseExptime(unread, command, room);
     case State::kKeys:
       return ParseKeys(unread, command);
     case State::kSkipLine:
-      return SkipLine(unread, command);
+      return SkipLine(unread, command, room);
   }
   return {};
 }
 
-Parsed ClassicParser::ParseLine(std::string_view unread, Command* command) {
+Parsed ClassicParser::ParseLine(std::string_view unread, Command* command, DecodedKey* room) {
   if (const ListHead head = ReadListHead(unread); head.bytes != 0) {
     verb_ = head.verb;
     wants_cas_ = head.wants_cas;
     is_first_key_ = true;
     state_ = verb_ == Verb::kGat ? State::kExptime : State::kKeys;
-    return ContinueAt(head.bytes, unread, command);
+    return ContinueAt(head.bytes, unread, command, room);
   }
   const std::size_t lf = unread.find('\n');
   *command = Command();
@@ -265,19 +272,19 @@ Parsed ClassicParser::ParseLine(std::string_view unread, Command* command) {
   if (line.size() < 2) {
     Fail(words::kBadFormat, command);  // No command is that short, and an empty line is none.
   } else {
-    ReadLine(line, command);
+    ReadLine(line, command, room);
   }
   return Took(lf + 1);
 }
 
 Parsed ClassicParser::ContinueAt(std::size_t consumed_bytes, std::string_view unread,
-                                 Command* command) {
-  Parsed parsed = Parse(unread.substr(consumed_bytes), command);
+                                 Command* command, DecodedKey* room) {
+  Parsed parsed = Parse(unread.substr(consumed_bytes), command, room);
   parsed.consumed_bytes += consumed_bytes;
   return parsed;
 }
 
-Parsed ClassicParser::ParseExptime(std::string_view unread, Command* command) {
+Parsed ClassicParser::ParseExptime(std::string_view unread, Command* command, DecodedKey* room) {
   const std::size_t begin = SkipBlanks(unread, 0);
   const std::size_t end = begin + FindBlankOrLf(unread.substr(begin));
   *command = Command();
@@ -291,7 +298,7 @@ Parsed ClassicParser::ParseExptime(std::string_view unread, Command* command) {
   if (!exptime) return FailList(words::kBadExptime, end, unread, command);
   exptime_ = *exptime;
   state_ = State::kKeys;
-  return ContinueAt(end, unread, command);
+  return ContinueAt(end, unread, command, room);
 }
 
 Parsed ClassicParser::ParseKeys(std::string_view unread, Command* command) {
@@ -341,12 +348,12 @@ Parsed ClassicParser::FailList(std::string_view answer, std::size_t at, std::str
   return Took(has_end ? lf + 1 : unread.size());
 }
 
-Parsed ClassicParser::SkipLine(std::string_view unread, Command* command) {
+Parsed ClassicParser::SkipLine(std::string_view unread, Command* command, DecodedKey* room) {
   const std::size_t lf = unread.find('\n');
   if (lf == std::string_view::npos) return NeedsMore(unread.size());
   state_ = State::kLine;
   if (lf + 1 == unread.size()) return NeedsMore(lf + 1);
-  return ContinueAt(lf + 1, unread, command);
+  return ContinueAt(lf + 1, unread, command, room);
 }
 
 }  // namespace protocol

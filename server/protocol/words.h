@@ -29,6 +29,17 @@ inline constexpr std::string_view kTooLarge = "SERVER_ERROR object too large for
 inline constexpr std::string_view kNoMemoryStoring =
     "SERVER_ERROR out of memory storing object\r\n";
 inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory\r\n";
+inline constexpr std::string_view kBadToken = "CLIENT_ERROR bad token in command line format\r\n";
+inline constexpr std::string_view kDuplicateFlag = "CLIENT_ERROR duplicate flag\r\n";
+inline constexpr std::string_view kInvalidFlag = "CLIENT_ERROR invalid flag\r\n";
+inline constexpr std::string_view kTooManyFlags = "CLIENT_ERROR options flags are too long\r\n";
+inline constexpr std::string_view kOpaqueTooLong = "CLIENT_ERROR opaque token too long\r\n";
+inline constexpr std::string_view kBadInitial = "CLIENT_ERROR invalid numeric initial value\r\n";
+inline constexpr std::string_view kBadDeltaValue = "CLIENT_ERROR invalid numeric delta value\r\n";
+inline constexpr std::string_view kBadBase64 = "CLIENT_ERROR error decoding key\r\n";
+inline constexpr std::string_view kBadSetMode = "CLIENT_ERROR invalid mode for ms M token\r\n";
+inline constexpr std::string_view kBadDeltaMode = "CLIENT_ERROR invalid mode for ma M token\r\n";
+inline constexpr std::string_view kBadDeltaFlags = "CLIENT_ERROR invalid or duplicate flag\r\n";
 inline constexpr std::string_view kFlushNotAllowed = "CLIENT_ERROR flush_all not allowed\r\n";
 
 }  // namespace protocol::words
