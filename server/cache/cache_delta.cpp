@@ -19,8 +19,7 @@ std::uint64_t Apply(std::uint64_t number, const DeltaRule& rule) {
 // The new number takes the old one's place and length if it fits: blanks follow it.
 void CopyMarks(const Item* old, Item* item) {
   constexpr std::uint8_t kMoved = Item::kKeyBinary;
-  constexpr std::uint8_t kMovedInPlace =
-      kMoved | Item::kFetched | Item::kStale | Item::kTokenSent;
+  constexpr std::uint8_t kMovedInPlace = kMoved | Item::kFetched | Item::kStale | Item::kTokenSent;
   const bool in_place = old->value_bytes() == item->value_bytes();
   const std::uint8_t marks = old->state() & (in_place ? kMovedInPlace : kMoved);
   ItemAccess::TakeState(item, kMovedInPlace);
