@@ -60,6 +60,7 @@ std::string_view WordsOf(Outcome outcome) {
 }
 
 void Answers::Hit(const Command& command, cache::Item* item) {
+  if (command.dialect == Dialect::kBinary) return BinaryHit(command, item);
   ClassicHit(item, command.wants_cas);
   if (command.is_last_key) reply_->Append(words::kEnd);
 }
@@ -81,26 +82,44 @@ void Answers::ClassicHit(cache::Item* item, bool wants_cas) {
 }
 
 void Answers::Miss(const Command& command) {
+  if (command.dialect == Dialect::kBinary) return BinaryMiss(command);
   if (command.is_last_key) reply_->Append(words::kEnd);
 }
 
 void Answers::Tell(const Command& command, Outcome outcome, const Told& told) {
   if (command.dialect == Dialect::kMeta) return MetaTell(command, outcome, told);
+  if (command.dialect == Dialect::kBinary) return BinaryTell(command, outcome, told);
   if (!command.noreply) reply_->Append(WordsOf(outcome));
 }
 
 void Answers::Number(const Command& command, const cache::Delta& delta) {
   if (command.dialect == Dialect::kMeta) return MetaNumber(command, delta);
+  if (command.dialect == Dialect::kBinary) return BinaryNumber(command, delta);
   if (command.noreply) return;
   char* to = reply_->Reserve(protocol::kDigitsMax + words::kCrlf.size());
   reply_->Commit(Write(protocol::WriteNumber(to, delta.value), words::kCrlf));
 }
 
-void Answers::Noop(const Command& /*command*/) { reply_->Append(words::kMetaNoop); }
+void Answers::Noop(const Command& command) {
+  if (command.dialect == Dialect::kBinary) return BinaryEmpty(command, 0);
+  reply_->Append(words::kMetaNoop);
+}
 
-void Answers::Version(const Command& /*command*/) { reply_->Append(kVersionAnswer); }
+void Answers::Version(const Command& command) {
+  if (command.dialect == Dialect::kBinary) {
+    return BinaryText(command, protocol::BinaryStatus::kOk, kVersion);
+  }
+  reply_->Append(kVersionAnswer);
+}
+
+void Answers::Quit(const Command& command) {
+  if (command.dialect == Dialect::kBinary && !command.is_quiet) BinaryEmpty(command, 0);
+}
 
 void Answers::Refuse(const Command& command) {
+  if (command.dialect == Dialect::kBinary) {
+    return BinaryError(command, static_cast<protocol::BinaryStatus>(command.binary.status));
+  }
   if (!command.noreply) reply_->Append(command.error);
 }
 

@@ -1,6 +1,7 @@
 // Answers: words what came of a command, as the protocol it was asked in has it.
 //
-// The classic words are in answers.cpp, those of the meta commands in answers_meta.cpp.
+// The classic words are in answers.cpp, those of the meta commands in answers_meta.cpp, binary
+// frames in answers_binary.cpp.
 //
 // Owner: the Executor. Threads: the worker's.
 #pragma once
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "server/cache/cache.h"
+#include "server/protocol/binary.h"
 #include "server/protocol/command.h"
 #include "server/reply.h"
 
@@ -41,6 +43,17 @@ struct Told {
   std::uint32_t value_bytes = 0;
 };
 
+// What differs from one binary answer's header to the other's.
+struct BinaryHead {
+  protocol::BinaryStatus status = protocol::BinaryStatus::kOk;
+  std::uint16_t key_bytes = 0;
+  std::uint8_t extras_bytes = 0;
+  std::uint32_t body_bytes = 0;
+  std::uint64_t cas = 0;
+};
+// Writes kBinaryHeaderBytes; returns the end.
+char* WriteBinaryHeader(char* to, const protocol::BinaryFrame& frame, const BinaryHead& head);
+
 // What a meta get has found, as it was before the command touched it.
 struct MetaFound {
   cache::Item* item = nullptr;
@@ -69,8 +82,12 @@ class Answers {
   // EN, which a quiet mg leaves out.
   void MetaMiss(const protocol::Command& command);
   void MetaDebug(const cache::Item* item);
+  // The names of the ways to authenticate, with blanks between.
+  void SaslList(const protocol::Command& command, std::string_view names);
   void Noop(const protocol::Command& command);
   void Version(const protocol::Command& command);
+  // Before the connection closes.
+  void Quit(const protocol::Command& command);
   // A command that the parser refused.
   void Refuse(const protocol::Command& command);
 
@@ -78,6 +95,14 @@ class Answers {
   void ClassicHit(cache::Item* item, bool wants_cas);
   void MetaTell(const protocol::Command& command, Outcome outcome, const Told& told);
   void MetaNumber(const protocol::Command& command, const cache::Delta& delta);
+  void BinaryHit(const protocol::Command& command, cache::Item* item);
+  void BinaryMiss(const protocol::Command& command);
+  void BinaryTell(const protocol::Command& command, Outcome outcome, const Told& told);
+  void BinaryNumber(const protocol::Command& command, const cache::Delta& delta);
+  void BinaryEmpty(const protocol::Command& command, std::uint64_t cas);
+  void BinaryError(const protocol::Command& command, protocol::BinaryStatus status);
+  void BinaryText(const protocol::Command& command, protocol::BinaryStatus status,
+                  std::string_view text);
 
   Reply* reply_;
   const cache::Cache* cache_;

@@ -133,12 +133,13 @@ void Connection::Unpin() {
 }
 
 coro::Task<bool> Connection::AnswerStats() {
-  const std::string line = session_.TakeAskedLine();
+  const StatsRequest request = session_.TakeStatsRequest();
   FoldTicket ticket(worker_);
-  ticket.resets = AsksReset(line);
+  ticket.resets = AsksReset(request.group);
   worker_->AskFold(&ticket);
   co_await ticket.done.Wait();
-  const std::string answer = ClassicStats(server::AnswerStats(line, *worker_, ticket));
+  const std::string answer =
+      WordStats(request, server::AnswerStats(request.group, *worker_, ticket));
   kept_ = std::make_unique<KeptOutput>();
   kept_->bytes = answer.size();
   kept_->text = std::make_unique_for_overwrite<char[]>(answer.size());

@@ -105,12 +105,20 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
     case Verb::kError:
       if (command.ends_list) reply_->RollBack();
       answers_.Refuse(command);
+      return command.closes ? Action::kClose : Action::kGoOn;
+    case Verb::kSaslList:
+      answers_.SaslList(command, {});
+      return Action::kGoOn;
+    case Verb::kSaslAuth:
+      answers_.Tell(command, Outcome::kUnknown);
       return Action::kGoOn;
     case Verb::kStats:
       return Action::kStats;
     case Verb::kAdmin:
       return Admin(command);
     case Verb::kQuit:
+      answers_.Quit(command);
+      return Action::kClose;
     case Verb::kClose:
       return Action::kClose;
   }
@@ -338,6 +346,7 @@ void Executor::DebugTime(std::string_view argument) {
   } else {
     return reply_->Append(words::kError);
   }
+  cache_->GoOffline();
   cache_->GoOnline(clock_->Read());
   reply_->Append(words::kOk);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coro/frame_pool.h"
+#include "server/protocol/binary.h"
 #include "server/protocol/meta.h"
 
 namespace server {
@@ -14,13 +15,24 @@ namespace {
 using protocol::Command;
 using protocol::Verb;
 
-constexpr std::string_view kValueEnd = "\r\n";
 constexpr std::int32_t kVerbosityCommands = 2;
 
 // After these nothing of the same batch is looked at.
-bool EndsBatch(Verb verb) {
-  return verb == Verb::kQuit || verb == Verb::kClose || verb == Verb::kStats ||
+bool EndsBatch(const Command& command) {
+  const Verb verb = command.verb;
+  return command.closes || verb == Verb::kQuit || verb == Verb::kClose || verb == Verb::kStats ||
          verb == Verb::kAdmin;
+}
+
+// What stands behind "stats" on its line.
+std::string_view GroupOf(std::string_view line) {
+  line.remove_prefix(std::min(line.find(' '), line.size()));
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  return line;
+}
+
+std::size_t BytesWithEnd(const Command& command) {
+  return std::size_t{command.value_bytes} + command.ValueEnd().size();
 }
 
 }  // namespace
@@ -89,27 +101,36 @@ std::size_t Session::Assemble(std::size_t count_max) {
     batch.marks[count] = input_->Here();
     batch.parsers[count] = parser_;
     Command* command = &batch.commands[count];
-    const protocol::Parsed parsed =
-        parser_.Parse(input_->View(), command, &batch.decoded_keys[count]);
+    const protocol::Parsed parsed = Parse(command, &batch.decoded_keys[count]);
     input_->Consume(parsed.consumed_bytes);
     if (parsed.outcome == protocol::Parsed::Outcome::kNeedsMore) {
       needed_bytes_ = parsed.needed_bytes;
       break;
     }
     ++count;
-    if (EndsBatch(command->verb) || (command->has_value && !TakeValue(command))) break;
+    if (EndsBatch(*command) || (command->has_value && !TakeValue(command))) break;
   }
   return count;
+}
+
+protocol::Parsed Session::Parse(Command* command, protocol::DecodedKey* room) {
+  const std::string_view view = input_->View();
+  if (!protocol_is_known_) {
+    is_binary_ = view.front() == protocol::kBinaryRequestMagic;
+    protocol_is_known_ = true;
+  }
+  return is_binary_ ? protocol::ParseBinary(view, command) : parser_.Parse(view, command, room);
 }
 
 bool Session::TakeValue(Command* command) {
   const std::string_view view = input_->View();
   const std::size_t value_bytes = command->value_bytes;
-  if (view.size() < value_bytes + kValueEnd.size()) return false;
+  const std::string_view end = command->ValueEnd();
+  if (view.size() < value_bytes + end.size()) return false;
   command->value = view.substr(0, value_bytes);
   command->value_is_whole = true;
-  command->value_is_ended = view.substr(value_bytes, kValueEnd.size()) == kValueEnd;
-  input_->Consume(value_bytes + kValueEnd.size());
+  command->value_is_ended = view.substr(value_bytes, end.size()) == end;
+  input_->Consume(value_bytes + end.size());
   return true;
 }
 
@@ -159,7 +180,10 @@ void Session::LogBatch(std::size_t count) const {
 
 Session::Progress Session::Follow(Action action, const Command& command) {
   if (action == Action::kStats) {
-    asked_line_ = command.line;
+    const bool is_binary = command.dialect == protocol::Dialect::kBinary;
+    stats_request_ = {.group = std::string(is_binary ? command.key : GroupOf(command.line)),
+                      .dialect = command.dialect,
+                      .frame = command.binary};
     return Progress::kWantsStats;
   }
   return action == Action::kShutDown ? Progress::kShutsDown : Progress::kCloses;
@@ -169,8 +193,9 @@ Session::Progress Session::Follow(Action action, const Command& command) {
 
 void Session::BeginValue(const Command& command, const cache::HashedKey& key) {
   pending_ = std::make_unique<PendingValue>();
-  pending_->missing_bytes = command.value_bytes + kValueEnd.size();
+  pending_->missing_bytes = BytesWithEnd(command);
   if (command.verb == Verb::kError) {
+    pending_->command.dialect = command.dialect;
     tools_->executor->Execute(command, key);
     return;
   }
@@ -196,7 +221,8 @@ bool Session::ContinueValue() {
 
 void Session::TakeValueBytes(std::string_view bytes) {
   PendingValue& pending = *pending_;
-  const std::uint64_t end_bytes = kValueEnd.size();
+  const std::string_view end = pending.command.ValueEnd();
+  const std::uint64_t end_bytes = end.size();
   if (pending.missing_bytes > end_bytes) {
     const std::string_view value = bytes.substr(0, pending.missing_bytes - end_bytes);
     if (pending.draft.is_open() && !pending.draft.Append(value)) {
@@ -207,8 +233,7 @@ void Session::TakeValueBytes(std::string_view bytes) {
     bytes.remove_prefix(value.size());
   }
   if (bytes.empty()) return;
-  const std::string_view expected =
-      kValueEnd.substr(end_bytes - pending.missing_bytes, bytes.size());
+  const std::string_view expected = end.substr(end_bytes - pending.missing_bytes, bytes.size());
   pending.is_ended &= bytes == expected;
   pending.missing_bytes -= bytes.size();
 }

@@ -22,6 +22,7 @@
 #include "server/protocol/classic.h"
 #include "server/protocol/command.h"
 #include "server/reply.h"
+#include "server/stats_request.h"
 
 namespace server {
 
@@ -52,7 +53,7 @@ class Session {
     kNeedsInput,
     kReplyFull,   // Send, then go on.
     kYields,      // Its share of this turn is used up.
-    kWantsStats,  // Answer TakeAskedLine() with statistics, then go on.
+    kWantsStats,  // Answer TakeStatsRequest(), then go on.
     kShutsDown,   // Stop the server, and close.
     kCloses,      // Send, then close.
   };
@@ -66,14 +67,15 @@ class Session {
   // Takes in and answers; the answers are in the worker's reply.
   Progress Run();
 
-  // The command line that made Run return kWantsStats.
-  std::string TakeAskedLine() { return std::move(asked_line_); }
+  // What made Run return kWantsStats.
+  StatsRequest TakeStatsRequest() { return std::move(stats_request_); }
   [[nodiscard]] std::uint32_t last_command_s() const { return last_command_s_; }
 
  private:
   struct PendingValue;
 
   std::size_t Assemble(std::size_t count_max);
+  protocol::Parsed Parse(protocol::Command* command, protocol::DecodedKey* room);
   bool TakeValue(protocol::Command* command);
   Progress ExecuteBatch(std::size_t count);
   void HashBatch(std::size_t count);
@@ -88,10 +90,13 @@ class Session {
   Input* input_;
   int id_;
   std::uint32_t last_command_s_ = 0;
+  // By the first byte of all: 0x80 is no letter.
+  bool protocol_is_known_ = false;
+  bool is_binary_ = false;
   std::size_t needed_bytes_ = 0;  // What the parser asked for; 0: up to a line end.
   protocol::ClassicParser parser_;
   std::unique_ptr<PendingValue> pending_;  // A value that has not come whole.
-  std::string asked_line_;
+  StatsRequest stats_request_;
 };
 
 }  // namespace server

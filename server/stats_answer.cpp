@@ -226,27 +226,17 @@ bool Names(std::string_view token, std::string_view group) { return group.starts
 
 }  // namespace
 
-bool AsksReset(std::string_view line) {
-  const protocol::Tokens tokens = protocol::Split(line);
-  return tokens.count > 1 && Names(tokens[1], "reset");
+bool AsksReset(std::string_view group) {
+  const protocol::Tokens tokens = protocol::Split(group);
+  return tokens.count > 0 && Names(tokens[0], "reset");
 }
 
-StatsAnswer AnswerStats(std::string_view line, Worker& worker, const FoldTicket& ticket) {
-  const protocol::Tokens tokens = protocol::Split(line);
-  if (tokens.count == 1) return General(worker, *ticket.snapshot);
-  if (AsksReset(line)) return {.kind = StatsAnswer::Kind::kReset, .lines = {}};
-  if (Names(tokens[1], "settings")) return SettingsGroup(worker.settings());
+StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket& ticket) {
+  const protocol::Tokens tokens = protocol::Split(group);
+  if (tokens.count == 0) return General(worker, *ticket.snapshot);
+  if (AsksReset(group)) return {.kind = StatsAnswer::Kind::kReset, .lines = {}};
+  if (Names(tokens[0], "settings")) return SettingsGroup(worker.settings());
   return {};
-}
-
-std::string ClassicStats(const StatsAnswer& answer) {
-  if (answer.kind == StatsAnswer::Kind::kReset) return std::string(words::kReset);
-  if (answer.kind == StatsAnswer::Kind::kUnknown) return std::string(words::kError);
-  std::string text;
-  for (const auto& [name, value] : answer.lines) {
-    fmt::format_to(std::back_inserter(text), "STAT {} {}\r\n", name, value);
-  }
-  return text.append(words::kEnd);
 }
 
 }  // namespace server

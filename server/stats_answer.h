@@ -2,7 +2,7 @@
 //
 // Every key that memcached prints is printed, with a true value or, where ringcached has no such
 // mechanism, 0: exporters break on missing keys. How the lines are put on the wire is the
-// protocol's matter: ClassicStats here.
+// protocol's matter: WordStats.
 //
 // Threads: a worker's; reads the server's settings and the folded sum.
 #pragma once
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/aggregator.h"
+#include "server/stats_request.h"
 #include "server/worker.h"
 
 namespace server {
@@ -28,13 +29,13 @@ struct StatsAnswer {
   std::vector<std::pair<std::string, std::string>> lines;
 };
 
-// Whether the command line asks for a reset.
-bool AsksReset(std::string_view line);
+// `group`: what stands behind "stats".
+bool AsksReset(std::string_view group);
 
-// Answers the command line from the sum that the ticket holds.
-StatsAnswer AnswerStats(std::string_view line, Worker& worker, const FoldTicket& ticket);
+// Answers from the sum that the ticket holds.
+StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket& ticket);
 
-// The answer as the classic protocol words it, with its END.
-std::string ClassicStats(const StatsAnswer& answer);
+// The answer as the protocol it was asked in words it, with its end.
+std::string WordStats(const StatsRequest& request, const StatsAnswer& answer);
 
 }  // namespace server

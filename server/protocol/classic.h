@@ -23,15 +23,9 @@
 
 #include "server/protocol/base64.h"
 #include "server/protocol/command.h"
+#include "server/protocol/parsed.h"
 
 namespace protocol {
-
-struct Parsed {
-  enum class Outcome : std::uint8_t { kCommand, kNeedsMore };
-  Outcome outcome = Outcome::kNeedsMore;
-  std::size_t consumed_bytes = 0;  // May be above 0 also when more is needed.
-  std::size_t needed_bytes = 0;    // kNeedsMore: of what is left, in all; 0: up to a line end.
-};
 
 class ClassicParser {
  public:

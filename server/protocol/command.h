@@ -19,7 +19,7 @@ inline constexpr std::size_t kLineBytesMax = 2048;
 inline constexpr std::uint32_t kValueBytesMax = std::uint32_t{1} << 30;
 
 // The protocol a command came by, in whose words it is answered.
-enum class Dialect : std::uint8_t { kClassic, kMeta };
+enum class Dialect : std::uint8_t { kClassic, kMeta, kBinary };
 
 enum class Verb : std::uint8_t {
   kGet,     // One key of get or gets; `wants_cas` for gets.
@@ -42,6 +42,8 @@ enum class Verb : std::uint8_t {
   kVerbosity,
   kVersion,
   kNoop,
+  kSaslList,  // Which ways to authenticate there are.
+  kSaslAuth,  // `key`: the way; `value`: what it wants.
   kStats,
   kAdmin,  // The other administration commands: `line` says which.
   kQuit,
@@ -68,11 +70,18 @@ class MetaFlags {
   std::string_view text_;
 };
 
+// What the answer to a binary frame repeats of it.
+struct BinaryFrame {
+  std::uint8_t opcode = 0;
+  std::uint16_t status = 0;  // kError: what to answer.
+  std::uint32_t opaque = 0;  // As it came, whatever the order of its bytes.
+};
+
 struct Command {
   Verb verb = Verb::kError;
   Dialect dialect = Dialect::kClassic;
   bool noreply = false;   // Classic: no answer whatever comes of it.
-  bool is_quiet = false;  // Meta: the answer that is expected is left out.
+  bool is_quiet = false;  // Meta, binary: the answer that is expected is left out.
   bool wants_cas = false;
   bool is_first_key = false;    // get, gat: of its list.
   bool is_last_key = false;     // get, gat: END follows.
@@ -83,6 +92,9 @@ struct Command {
   bool sets_exptime = false;    // incr, decr, meta get and delete: `exptime` is the item's new one.
   bool creates = false;         // incr, decr, append, prepend: the item, when there is none.
   bool stale_if_older = false;  // kCas: with a lower CAS, store all the same and mark as stale.
+  bool closes = false;          // kError: close the connection behind the answer.
+  bool returns_key = false;     // Binary get: the answer has the key.
+  bool hides_value = false;     // kGat: only the time was to be changed.
   bool key_is_binary = false;   // The key came base64-coded.
   bool create_expiry_is_last = false;   // Meta get, incr, decr: N stands behind T.
   bool recaches_by_new_expiry = false;  // Meta get: T stands before R.
@@ -96,10 +108,16 @@ struct Command {
   std::uint64_t initial = 0;         // incr, decr: the number that an item is created with.
   std::int64_t recache_exptime = 0;  // Meta get, R.
   MetaFlags meta;
+  BinaryFrame binary;
   std::string_view key;
   std::string_view value;
   std::string_view line;   // stats, admin: the whole line without its end.
   std::string_view error;  // kError: the answer, with its CRLF.
+
+  // What stands behind the value.
+  [[nodiscard]] std::string_view ValueEnd() const {
+    return dialect == Dialect::kBinary ? std::string_view() : std::string_view("\r\n");
+  }
 };
 
 }  // namespace protocol
