@@ -118,6 +118,9 @@ coro::Task<bool> Connection::SendKept() {
   worker_->stalled().Remove(this);
   block.parked_output_bytes.Add(-kept_bytes);
   kept_.reset();
+  // Reading goes on now and not after the next answer: that one goes out in silence, and only what
+  // is received wakes us then.
+  if (is_open) receiver_.Start();
   co_return is_open;
 }
 

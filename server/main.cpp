@@ -66,9 +66,7 @@ std::optional<Farewell> WriteFiles(const Server& server, const Settings& setting
 }
 
 void SayHello(const Server& server, const Settings& settings) {
-  for (const std::string& option : settings.idle_options) {
-    spdlog::info("-o {} is accepted and changes nothing here", option);
-  }
+  for (const std::string& note : settings.notes) spdlog::warn("{}", note);
   std::string addresses;
   for (const auto& listener : server.listeners()) {
     addresses += (addresses.empty() ? "" : ", ") + listener->address();

@@ -31,8 +31,6 @@ struct Settings {
   std::uint32_t backlog = 1024;          // -b
   std::uint32_t idle_timeout_s = 0;      // -o idle_timeout
   bool refuses_fast = true;              // -o maxconns_fast
-  std::vector<std::string>
-      idle_options;  // -o names that are accepted and change nothing: said at start
 
   // Memory.
   std::size_t memory_bytes = std::size_t{64} << 20;   // -m
@@ -59,6 +57,7 @@ struct Settings {
   std::string user;                // -u
   bool raises_core_limit = false;  // -r
   bool checks_health = false;      // --healthcheck
+  std::vector<std::string> notes;  // What the user should know of his flags: said at start.
 
   // Writers: main at start, the worker that carries out `verbosity`. Readers: any, relaxed.
   std::atomic<std::int32_t> verbosity{0};  // -v

@@ -38,14 +38,14 @@ void Acceptor::TakeIn(Op* op, std::int32_t result, std::uint32_t flags) {
   auto* acceptor = static_cast<Acceptor*>(op);
   if ((flags & IORING_CQE_F_MORE) == 0) acceptor->is_armed_ = false;
   acceptor->ring_->MarkReady(acceptor);
-  if (result == -ECANCELED) return;
-  if (result == -EINVAL && acceptor->ring_->uses_multishot()) {
-    acceptor->ring_->set_multishot_missing();
-    return acceptor->Start();
-  }
-  acceptor->news_.push_back(result);
-  // A multishot that ends with a socket in hand, or a single accept, goes on.
-  if (result >= 0 && !acceptor->is_armed_ && acceptor->is_wanted_) acceptor->Start();
+  const bool is_cancelled = result == -ECANCELED;
+  const bool is_refused = result == -EINVAL && acceptor->ring_->uses_multishot();
+  if (is_refused) acceptor->ring_->set_multishot_missing();
+  if (!is_cancelled && !is_refused) acceptor->news_.push_back(result);
+  // A multishot that ends with a socket in hand, a single accept, and one that was stopped and
+  // started again go on; a failed one waits for its owner.
+  const bool goes_on = result >= 0 || is_cancelled || is_refused;
+  if (goes_on && !acceptor->is_armed_ && acceptor->is_wanted_) acceptor->Start();
 }
 
 }  // namespace uring

@@ -53,11 +53,14 @@ int BufferPool::Open(io_uring* ring, std::uint32_t count, std::uint32_t buffer_b
   return 0;
 }
 
-void BufferPool::Close() {
+void BufferPool::Unregister() {
   if (ring_ != nullptr) io_uring_unregister_buf_ring(ring_, kGroup);
+  ring_ = nullptr;
+}
+
+void BufferPool::Close() {
   if (kernel_ring_ != nullptr) munmap(kernel_ring_, RingBytes(count_));
   if (memory_ != nullptr) munmap(memory_, std::size_t{count_} * buffer_bytes_);
-  ring_ = nullptr;
   kernel_ring_ = nullptr;
   memory_ = nullptr;
 }

@@ -32,7 +32,8 @@ class BufferPool {
   // Maps `count` (a power of two, at most 32768) buffers and gives them all to the kernel.
   // Returns 0 or a positive errno.
   int Open(io_uring* ring, std::uint32_t count, std::uint32_t buffer_bytes);
-  void Close();
+  // The kernel takes no buffer any more. Before the ring is closed; the memory goes after it.
+  void Unregister();
 
   // A completion said that the kernel has filled `buffer` with `bytes`.
   void Filled(std::uint16_t buffer, std::uint32_t bytes);
@@ -58,6 +59,7 @@ class BufferPool {
     std::uint16_t next = kNone;
   };
 
+  void Close();
   void Offer(std::uint16_t buffer, std::uint32_t offset);
 
   io_uring* ring_ = nullptr;

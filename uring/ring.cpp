@@ -59,7 +59,8 @@ bool SupportsOpcode(const io_uring_probe* probe, io_uring_op opcode) {
 
 Ring::~Ring() {
   if (!is_open_) return;
-  io_uring_queue_exit(&ring_);  // Before the buffers go: the kernel may still hold the buffer ring.
+  buffers_.Unregister();  // While the ring's descriptor is still its own.
+  io_uring_queue_exit(&ring_);
   if (wake_fd_ >= 0) close(wake_fd_);
 }
 
@@ -129,15 +130,14 @@ io_uring_sqe* Ring::NextSqe() {
 
 void Ring::Enter(Wait wait) {
   ++counters_.turns;
-  const std::vector<Op*> again = std::exchange(cancel_again_, {});
-  for (Op* op : again) {
-    if (op->is_held() && !op->cancel_is_asked_) Cancel(op);
-  }
   if (has_ready() || !rearm_.empty() || skips_wait_) wait = Wait::kNo;
   skips_wait_ = false;
   Submit(wait);
+  // Asked here: what is taken in may queue more.
+  const bool took_all = io_uring_sq_ready(&ring_) == 0;
   Collect();
-  SettleSends();
+  CancelAgain();
+  SettleSends(took_all);
 }
 
 void Ring::Submit(Wait wait) {
@@ -191,17 +191,27 @@ void Ring::TakeIn(const io_uring_cqe& cqe) {
 void Ring::TakeInCancel(Op* op, std::int32_t result) {
   --op->holds_;
   op->cancel_is_asked_ = false;
-  // Not found although it is there: it was between two states. Try again next turn.
+  // Not found although it is there: it was between two states.
   if (op->is_held() && result != 0) cancel_again_.push_back(op);
   if (!op->is_held()) MarkReady(op);
 }
 
-void Ring::SettleSends() {
+// Those that have ended since are left alone. Done before any coroutine runs, which may end them.
+void Ring::CancelAgain() {
+  for (Op* op : cancel_again_) {
+    if (op->is_held()) Cancel(op);
+  }
+  cancel_again_.clear();
+}
+
+void Ring::SettleSends(bool took_all) {
   if (sends_.empty()) return;
   // Those cut short have completed and been taken in.
   std::erase_if(sends_, [](const Sender* sender) { return !sender->is_unsettled_; });
-  // Did the kernel take only some of the submissions? Then the others settle next time.
-  if (io_uring_sq_ready(&ring_) != 0) return;
+  if (!took_all) {  // The others settle in the next turn, which somebody may be waiting for.
+    skips_wait_ |= !sends_.empty();
+    return;
+  }
   for (Sender* sender : sends_) {
     --sender->holds_;
     sender->SettleWhole();

@@ -121,7 +121,9 @@ class Ring {
   void Collect();
   void TakeIn(const io_uring_cqe& cqe);
   void TakeInCancel(Op* op, std::int32_t result);
-  void SettleSends();
+  void CancelAgain();
+  // `took_all`: the kernel took every submission of this turn.
+  void SettleSends(bool took_all);
   void RearmWake();
   void EmptyEventFd();
   void LookAtMail();
@@ -142,7 +144,7 @@ class Ring {
   std::vector<Sender*>
       sends_;  // Submitted or queued without a wait: settled when the kernel took them.
   std::vector<Receiver*> rearm_;   // To be armed at the end of the turn.
-  std::vector<Op*> cancel_again_;  // Their cancellation came at a bad moment.
+  std::vector<Op*> cancel_again_;  // Their cancellation came at a bad moment. Empty between turns.
 
   int wake_fd_ = -1;  // An eventfd: wakes from outside, and without MSG_RING.
   std::atomic<bool> wake_is_pending_{

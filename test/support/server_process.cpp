@@ -35,13 +35,6 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string ServerPath() {
-  std::string path = Environment("RINGCACHED_SERVER");
-  if (path.empty()) path = RINGCACHED_SERVER_PATH;
-  if (path.empty()) throw Failure("which server? RINGCACHED_SERVER is not set");
-  return path;
-}
-
 std::string MakeDirectory() {
   std::string name = (std::filesystem::temp_directory_path() / "ringcached-test-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw Failure("cannot make the directory " + name);
@@ -92,6 +85,13 @@ std::string HowItEnded(int status) {
 }
 
 }  // namespace
+
+std::string ServerPath() {
+  std::string path = Environment("RINGCACHED_SERVER");
+  if (path.empty()) path = RINGCACHED_SERVER_PATH;
+  if (path.empty()) throw Failure("which server? RINGCACHED_SERVER is not set");
+  return path;
+}
 
 bool IsAgainstMemcached() { return Environment("RINGCACHED_TEST_AGAINST") == "memcached"; }
 

@@ -32,6 +32,9 @@ struct ServerOptions {
 // skipped.
 bool IsAgainstMemcached();
 
+// The program that the tests run against. Throws Failure when none is named.
+std::string ServerPath();
+
 class ServerProcess {
  public:
   // Throws Failure, with what the server printed, if it does not accept within kWaitMax.

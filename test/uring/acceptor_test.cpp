@@ -225,4 +225,38 @@ TEST_CASE("a nudge resumes who waits for a connection") {
   }
 }
 
+coro::Task<> AcceptAfterRestart(uring::Ring* ring, int fd, int turn_count, std::int32_t* news) {
+  uring::Acceptor acceptor(ring, fd);
+  acceptor.Start();
+  for (int turn = 0; turn < turn_count; ++turn) {
+    acceptor.Nudge();
+    co_await acceptor.Wait();
+  }
+  acceptor.Stop();
+  acceptor.Start();  // The cancellation is still under way.
+  while (!acceptor.has_news()) co_await acceptor.Wait();
+  *news = acceptor.TakeNews();
+  acceptor.Stop();
+  while (acceptor.in_flight()) co_await acceptor.Wait();
+}
+
+TEST_CASE("an acceptor stopped and started again at once goes on accepting") {
+  for (const Mode& mode : kModes) {
+    for (const int turn_count : {0, 1, 3}) {
+      CAPTURE(std::string(mode.name));
+      CAPTURE(turn_count);
+      Loop loop(mode);
+      std::uint16_t port = 0;
+      const Descriptor listener = uring_test::Listen(&port);
+      std::int32_t news = -1;
+      loop.Spawn(AcceptAfterRestart(loop.ring(), listener.get(), turn_count, &news));
+      for (int turn = 0; turn < 10; ++turn) loop.PollTurn();
+      const std::vector<Descriptor> connections = ConnectMany(port, 0, 1);
+      loop.RunToEnd("a connection after the restart");
+      CHECK(news >= 0);
+      close(news);
+    }
+  }
+}
+
 }  // namespace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "coro/event.h"
 #include "test/uring/harness.h"
@@ -164,6 +165,33 @@ TEST_CASE("a timer may die in the turn in which its time was over") {
     end.Set();
     loop.RunToEnd("the timer's end");
     CHECK(has_ended);
+  }
+}
+
+// Cancels its timer when that has fired and its completion has not been taken in: the kernel then
+// answers first that there is nothing to cancel.
+coro::Task<> CancelLate(uring::Ring* ring, coro::Event* has_fired, bool* has_ended) {
+  uring::Timer timer(ring);
+  timer.Start(std::chrono::milliseconds(10));
+  co_await has_fired->Wait();
+  timer.Cancel();
+  co_await timer.Wait();
+  *has_ended = true;
+}
+
+TEST_CASE("an op whose cancellation came too late may die at once") {
+  for (const Mode& mode : kModes) {
+    CAPTURE(std::string(mode.name));
+    Loop loop(mode);
+    coro::Event has_fired;
+    bool has_ended = false;
+    loop.Spawn(CancelLate(loop.ring(), &has_fired, &has_ended));
+    loop.PollTurn();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    has_fired.Set();
+    loop.RunToEnd("the timer's end");
+    CHECK(has_ended);
+    for (int turn = 0; turn < 5; ++turn) loop.PollTurn();  // Must not look at the timer again.
   }
 }
 

@@ -318,3 +318,18 @@ TEST_CASE("a coroutine that goes on after a send is not left asleep by its silen
     CHECK(has_gone_on);
   }
 }
+
+TEST_CASE("a wake-up from outside in the turn of a send does not keep its silent success back") {
+  for (const Mode& mode : kModes) {
+    CAPTURE(mode.name);
+    Loop loop(mode);
+    loop.PollTurn();  // The ring listens for wake-ups.
+    const uring_test::Pair sockets = uring_test::Connect(Family::kTcp);
+    bool has_gone_on = false;
+    loop.Spawn(TryOnce(loop.ring(), sockets.ours.get(), uring::Then::kGoesOn, &has_gone_on));
+    loop.ring()->WakeFromOutside();
+    loop.WaitTurn();  // Takes the wake-up in, and queues that it listens for the next.
+    CHECK(has_gone_on);
+    CHECK_FALSE(loop.ring()->has_unsettled_sends());
+  }
+}
