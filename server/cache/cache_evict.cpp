@@ -38,7 +38,7 @@ void Cache::Impl::Account(const Item* item, std::int64_t sign) {
 void Cache::Impl::Discard(Item* item) {
   Account(item, -1);
   ItemAccess::MarkUnlinked(item);
-  heap->limbo.Retire(item, heap->SlotBytes(item), &shared->epochs);
+  heap->Retire(item, &shared->epochs);
 }
 
 // False when another thread was faster.
@@ -129,8 +129,8 @@ bool Cache::Impl::CanEmpty(std::uint32_t number) const {
   return true;
 }
 
-// Its items go, and it will be the pool's when their slots have come back.
-bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number) {
+// Its items go, and it will be `for_class`'s or the pool's when their slots have come back.
+bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class) {
   if (!CanEmpty(number)) return false;
   const Page& page = shared->pages->At(number);
   const std::size_t slot_bytes =
@@ -139,13 +139,13 @@ bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number) {
     Item* item = LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
     if (item != nullptr) Evict(item);
   }
-  from->slabs.Drain(number);
+  from->slabs.Drain(number, for_class);
   return true;
 }
 
 // From the class with the most pages, if one of them can be emptied now; classes with equally many
-// take turns.
-bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t but_class) {
+// take turns. The page is for a class of the same heap, or for anybody.
+bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t for_class) {
   struct Candidate {
     std::size_t page_count;
     std::size_t turn;
@@ -157,14 +157,15 @@ bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t but_class) {
   for (std::size_t turn = 0; turn < class_count; ++turn) {
     const auto class_id = static_cast<std::uint8_t>(1 + (page_turn + turn) % class_count);
     const std::size_t page_count = from->slabs.PagesOf(class_id).size();
-    if (page_count > 0 && class_id != but_class) candidates.push_back({page_count, turn, class_id});
+    if (page_count > 0 && class_id != for_class) candidates.push_back({page_count, turn, class_id});
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.page_count != b.page_count ? a.page_count > b.page_count : a.turn < b.turn;
   });
   for (const Candidate& candidate : candidates) {
     for (std::size_t position = 0; position < candidate.page_count; ++position) {
-      if (EmptyPage(from, from->slabs.PagesOf(candidate.class_id)[position])) return true;
+      if (EmptyPage(from, from->slabs.PagesOf(candidate.class_id)[position], for_class))
+        return true;
     }
   }
   return false;

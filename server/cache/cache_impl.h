@@ -45,7 +45,9 @@ struct Cache::Impl {
   std::uint32_t housekept_s = 0;  // When memory was last brought home for its own sake.
   // Passed by AllocateSlow: items found before the last one may be gone.
   std::uint64_t quiescent_points = 0;
-  std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
+  bool demands_page = false;       // Is among those that SharedCache::Impl::page_demand counts.
+  unsigned page_demand_turns = 0;  // Turns since the last one without page demand.
+  std::size_t page_turn = 0;       // Which class gives a page next, of those with equally many.
 
   // -- Turns (cache.cpp).
   void GoOnline(Now turn);
@@ -64,15 +66,20 @@ struct Cache::Impl {
     return slot != nullptr ? slot : AllocateSlow(class_id);
   }
   void* TakeIncludingPool(std::uint8_t class_id);
+  [[nodiscard]] bool MayTakePage(std::uint8_t class_id) const;
+  void DemandPage();
+  void* TakeLarger(Heap* from, std::uint8_t class_id) const;
+  void* TakeFromOthers(std::uint8_t class_id);
   void EvictAhead(std::uint8_t class_id);
   bool MakeRoom(std::uint8_t class_id, bool is_first_round);
   void CollectOwn();
   void PassQuiescentPoint();
+  void LetOthersRun();
   template <typename Visit>
   bool ForEachSleeper(Visit visit);
   void BringHomeFromSleepers();
   bool TakePageFromSleepers();
-  void GiveUpPageIfWanted();
+  void GiveUpWhatIsWanted();
 
   // -- Removing (cache_evict.cpp). An item taken from the index is retired to this thread's limbo,
   // whoever's page it lies in.
@@ -82,8 +89,8 @@ struct Cache::Impl {
   bool Reclaim(Item* item);
   bool Evict(Item* item);
   std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, bool only_dead);
-  bool EmptySomePage(Heap* from, std::uint8_t but_class);
-  bool EmptyPage(Heap* from, std::uint32_t number);
+  bool EmptySomePage(Heap* from, std::uint8_t for_class);
+  bool EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
   void StartGeneration(bool only_if_due);

@@ -44,9 +44,12 @@ struct SharedCache::Impl {
   std::vector<std::unique_ptr<ThreadState>> threads;
   std::vector<Heap*> heaps;
 
+  // Threads that wait for slots, maybe for those that others have freed and keep in an outbox.
+  // Writers: they. Readers: all, once a turn.
+  alignas(64) std::atomic<std::uint32_t> slot_demand{0};
   // Threads that have looked for a page everywhere and wait until one is given up. Writers: they.
   // Readers: all, once a turn.
-  alignas(64) std::atomic<std::uint32_t> page_demand{0};
+  std::atomic<std::uint32_t> page_demand{0};
 
   // A generation number may be used again only when no item of its last use is left: items of
   // generations before this one are all gone.
