@@ -27,6 +27,16 @@ Item* LinkedItemAt(void* slot) {
   return ItemAccess::KindOf(head) == SlotKind::kLinked ? head : nullptr;
 }
 
+// Taken from the index, by whatever thread, and soon free. A draft counts as pinned.
+bool IsRetired(void* slot) {
+  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
+  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
+  if (kind == SlotKind::kPrivate) return !ItemAccess::IsPinned(static_cast<Item*>(slot));
+  if (kind != SlotKind::kPiece) return false;
+  const Item* head = static_cast<ChainPiece*>(slot)->head;
+  return ItemAccess::KindOf(head) == SlotKind::kPrivate && !ItemAccess::IsPinned(head);
+}
+
 }  // namespace
 
 void Cache::Impl::Account(const Item* item, std::int64_t sign) {
@@ -84,7 +94,7 @@ bool Cache::Impl::Evict(Item* item) {
 // to three in place of the reference bit. If the hand finds none at zero within its bound, the
 // least used item it has met goes.
 std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_wanted,
-                                   bool only_dead) {
+                                   Urgency urgency) {
   std::size_t evicted_count = 0;
   const std::size_t slots_max =
       std::min(kHandSlotsMax * count_wanted, 4 * heap->slabs.SlotCount(class_id));
@@ -93,12 +103,13 @@ std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_want
     void* slot = heap->slabs.NextSlot(class_id);
     if (slot == nullptr) break;
     Item* item = LinkedItemAt(slot);
+    if (item == nullptr && urgency == Urgency::kAhead && IsRetired(slot)) ++evicted_count;
     if (item == nullptr || ItemAccess::IsPinned(item)) continue;
     if (IsDead(item)) {
       if (Reclaim(item)) ++evicted_count;
       continue;
     }
-    if (only_dead) continue;
+    if (urgency == Urgency::kOnlyDead) continue;
     const std::uint8_t frequency = ItemAccess::Frequency(item);
     if (frequency == 0) {
       if (Evict(item)) ++evicted_count;

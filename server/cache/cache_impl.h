@@ -71,7 +71,7 @@ struct Cache::Impl {
   void* TakeLarger(Heap* from, std::uint8_t class_id) const;
   void* TakeFromOthers(std::uint8_t class_id);
   void EvictAhead(std::uint8_t class_id);
-  bool MakeRoom(std::uint8_t class_id, bool is_first_round);
+  bool MakeRoom(std::uint8_t class_id, unsigned round);
   void CollectOwn();
   void PassQuiescentPoint();
   void LetOthersRun();
@@ -88,7 +88,9 @@ struct Cache::Impl {
   bool RemoveFromIndex(Item* item);
   bool Reclaim(Item* item);
   bool Evict(Item* item);
-  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, bool only_dead);
+  // kAhead: slots on their way back to this thread from others count as evicted.
+  enum class Urgency : std::uint8_t { kAhead, kNow, kOnlyDead };
+  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, Urgency urgency);
   bool EmptySomePage(Heap* from, std::uint8_t for_class);
   bool EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;

@@ -69,7 +69,7 @@ void Cache::Impl::EvictAhead(std::uint8_t class_id) {
   const std::size_t share = (heap->slabs.SlotCount(class_id) + 7) / 8;
   const std::size_t reserve = std::min(kReserveSlotsMax, share);
   if (heap->slabs.AvailableCount(class_id) + heap->ReturningCount(class_id) >= reserve) return;
-  EvictSome(class_id, std::min(reserve, kEvictAhead), false);
+  EvictSome(class_id, std::min(reserve, kEvictAhead), Urgency::kAhead);
 }
 
 // Each round takes what is free by then, makes more free if nothing is on its way, and lets other
@@ -88,7 +88,7 @@ void* Cache::Impl::AllocateSlow(std::uint8_t class_id) {
     }
     if (slot != nullptr) break;
     if (std::chrono::steady_clock::now() > deadline) break;
-    const bool can_make_room = MakeRoom(class_id, round == 0);
+    const bool can_make_room = MakeRoom(class_id, round);
     if (!can_make_room || heap->slabs.SlotCount(class_id) == 0) DemandPage();
     if (round == 1) shared->slot_demand.fetch_add(1, std::memory_order_relaxed);
     if (round > 0) LetOthersRun();
@@ -144,13 +144,16 @@ void Cache::Impl::LetOthersRun() {
 }
 
 // False when nothing is on its way, nor can be evicted here or in the heap of a thread that sleeps.
-bool Cache::Impl::MakeRoom(std::uint8_t class_id, bool is_first_round) {
+bool Cache::Impl::MakeRoom(std::uint8_t class_id, unsigned round) {
   const bool only_dead = !shared->options.evicts;
+  const Urgency urgency = only_dead    ? Urgency::kOnlyDead
+                          : round == 0 ? Urgency::kAhead
+                                       : Urgency::kNow;
   const auto is_returning = [this, class_id] { return heap->ReturningCount(class_id) > 0; };
-  if (is_first_round || !is_returning()) {
+  if (round == 0 || !is_returning()) {
     const std::size_t share = heap->slabs.SlotCount(class_id) / 8;
     const std::size_t wanted = std::clamp<std::size_t>(share, 1, kEvictBatch);
-    if (EvictSome(class_id, wanted, only_dead) > 0) return true;
+    if (EvictSome(class_id, wanted, urgency) > 0) return true;
   }
   const bool is_waiting = is_returning() || heap->limbo.waiting_count() > 0;
   if (is_waiting || only_dead) return is_waiting;
