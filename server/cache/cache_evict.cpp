@@ -1,4 +1,4 @@
-// Taking items out: by the clock, a page at a time, and after a flush.
+// Taking items out: one, a page at a time, and after a flush. Which one: cache_policy.cpp.
 //
 // A thread walks the slots of its own pages only, or of a sleeper whose heap it has borrowed, so a
 // page's class and slots stand still while it does.
@@ -12,33 +12,6 @@
 #include "server/cache/spin.h"
 
 namespace cache {
-namespace {
-
-// Slots the hand may pass for one victim: bounds the time of one store.
-constexpr std::size_t kHandSlotsMax = 512;
-
-// The item that a slot belongs to, if it is in the index.
-Item* LinkedItemAt(void* slot) {
-  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
-  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
-  if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
-  if (kind != SlotKind::kPiece) return nullptr;
-  Item* head = static_cast<ChainPiece*>(slot)->head;
-  return ItemAccess::KindOf(head) == SlotKind::kLinked ? head : nullptr;
-}
-
-// Taken from the index, by whatever thread, and soon free. A draft counts as pinned.
-bool IsRetired(void* slot) {
-  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
-  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
-  if (kind == SlotKind::kPrivate) return !ItemAccess::IsPinned(static_cast<Item*>(slot));
-  if (kind != SlotKind::kPiece) return false;
-  const Item* head = static_cast<ChainPiece*>(slot)->head;
-  return ItemAccess::KindOf(head) == SlotKind::kPrivate && !ItemAccess::IsPinned(head);
-}
-
-}  // namespace
-
 void Cache::Impl::Account(const Item* item, std::int64_t sign) {
   block->curr_items.Add(sign);
   block->bytes.Add(sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item)));
@@ -53,7 +26,10 @@ void Cache::Impl::Discard(Item* item) {
 
 // False when another thread was faster.
 bool Cache::Impl::RemoveFromIndex(Item* item) {
-  const std::uint64_t hash = shared->index->Hash(item->key());
+  return RemoveFromIndex(item, shared->index->Hash(item->key()));
+}
+
+bool Cache::Impl::RemoveFromIndex(Item* item, std::uint64_t hash) {
   for (;;) {
     Place place = shared->index->Look(hash, item->key());
     if (place.item != item) return false;
@@ -82,44 +58,14 @@ bool Cache::Impl::Evict(Item* item) {
   const bool is_active = ItemAccess::Frequency(item) > 0;
   const bool expires = !item->expiry().is_never();
   stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
-  if (!RemoveFromIndex(item)) return false;
+  const std::uint64_t hash = shared->index->Hash(item->key());
+  if (!RemoveFromIndex(item, hash)) return false;
+  shared->ghosts->Add(hash);
   counts.evictions.Add();
   if (expires) counts.evicted_nonzero.Add();
   if (!is_fetched) counts.evicted_unfetched.Add();
   if (is_active) counts.evicted_active.Add();
   return true;
-}
-
-// CLOCK (F. J. Corbato, "A paging experiment with the Multics system", 1969) with a frequency of up
-// to three in place of the reference bit. If the hand finds none at zero within its bound, the
-// least used item it has met goes.
-std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_wanted,
-                                   Urgency urgency) {
-  std::size_t evicted_count = 0;
-  const std::size_t slots_max =
-      std::min(kHandSlotsMax * count_wanted, 4 * heap->slabs.SlotCount(class_id));
-  Item* least_used = nullptr;
-  for (std::size_t passed = 0; passed < slots_max && evicted_count < count_wanted; ++passed) {
-    void* slot = heap->slabs.NextSlot(class_id);
-    if (slot == nullptr) break;
-    Item* item = LinkedItemAt(slot);
-    if (item == nullptr && urgency == Urgency::kAhead && IsRetired(slot)) ++evicted_count;
-    if (item == nullptr || ItemAccess::IsPinned(item)) continue;
-    if (IsDead(item)) {
-      if (Reclaim(item)) ++evicted_count;
-      continue;
-    }
-    if (urgency == Urgency::kOnlyDead) continue;
-    const std::uint8_t frequency = ItemAccess::Frequency(item);
-    if (frequency == 0) {
-      if (Evict(item)) ++evicted_count;
-      continue;
-    }
-    ItemAccess::SetFrequency(item, static_cast<std::uint8_t>(frequency - 1));
-    if (least_used == nullptr || frequency <= ItemAccess::Frequency(least_used)) least_used = item;
-  }
-  if (evicted_count == 0 && least_used != nullptr && Evict(least_used)) ++evicted_count;
-  return evicted_count;
 }
 
 // Drafts are filled by their client's pace and pinned items sent by it: such a page would stay.
@@ -147,7 +93,7 @@ bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_c
   const std::size_t slot_bytes =
       shared->sizes.SlotBytes(page.class_id.load(std::memory_order_relaxed));
   for (std::size_t slot = 0; slot < page.carved_count; ++slot) {
-    Item* item = LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
+    Item* item = ItemAccess::LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
     if (item != nullptr) Evict(item);
   }
   from->slabs.Drain(number, for_class);

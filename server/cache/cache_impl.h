@@ -2,7 +2,8 @@
 //
 //   cache.cpp         the public calls, turns, finding
 //   cache_memory.cpp  slots: fast, by evicting, and from other threads
-//   cache_evict.cpp   the clock, emptying pages, flushed items
+//   cache_evict.cpp   taking items out, emptying pages, flushed items
+//   cache_policy.cpp  which items stay: newcomers, residents, ghosts
 //   draft.cpp         drafts and their memory
 //   cache_store.cpp   Store
 //   cache_delta.cpp   Add
@@ -47,7 +48,11 @@ struct Cache::Impl {
   std::uint64_t quiescent_points = 0;
   bool demands_page = false;       // Is among those that SharedCache::Impl::page_demand counts.
   unsigned page_demand_turns = 0;  // Turns since the last one without page demand.
-  std::size_t page_turn = 0;       // Which class gives a page next, of those with equally many.
+  std::uint32_t ghost_look_count = 0;
+  std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
+
+  // How much a slot is wanted. kAhead: those on their way back to this thread from others will do.
+  enum class Urgency : std::uint8_t { kAhead, kNow, kOnlyDead };
 
   // -- Turns (cache.cpp).
   void GoOnline(Now turn);
@@ -86,16 +91,25 @@ struct Cache::Impl {
   void Account(const Item* item, std::int64_t sign);
   void Discard(Item* item);
   bool RemoveFromIndex(Item* item);
+  bool RemoveFromIndex(Item* item, std::uint64_t hash);
   bool Reclaim(Item* item);
   bool Evict(Item* item);
-  // kAhead: slots on their way back to this thread from others count as evicted.
-  enum class Urgency : std::uint8_t { kAhead, kNow, kOnlyDead };
-  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, Urgency urgency);
   bool EmptySomePage(Heap* from, std::uint8_t for_class);
   bool EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
   void StartGeneration(bool only_if_due);
+
+  // -- Choosing (cache_policy.cpp).
+  void Admit(Item* item, const Item* old, std::uint64_t hash);
+  bool IsGhost(std::uint64_t hash);
+  void ListNewcomer(Item* item);
+  [[nodiscard]] std::size_t NewcomerShare(std::uint8_t class_id) const;
+  [[nodiscard]] Item* NewcomerAt(void* slot, std::uint8_t class_id) const;
+  bool JudgeNewcomer(std::uint8_t class_id);
+  bool JudgeResident(void* slot, Urgency urgency, Item** least_used);
+  // Returns how many slots are free or will be soon.
+  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, Urgency urgency);
 
   // -- Drafts and storing (draft.cpp, cache_store.cpp). A draft of a chain has no pieces yet.
   Room Begin(const ItemPlan& plan, std::uint64_t hash, Draft* draft);

@@ -9,6 +9,7 @@ Heap::Heap(PageSpace* space, const SizeClasses* classes, std::vector<Heap*> cons
            std::uint32_t thread)
     : slabs(space, classes, thread),
       limbo(space->page_bytes()),
+      newcomers(classes->count() + 1),
       space_(space),
       sizes_(classes),
       heaps_(heaps),

@@ -17,6 +17,7 @@
 
 #include "server/cache/epochs.h"
 #include "server/cache/limbo.h"
+#include "server/cache/newcomers.h"
 #include "server/cache/page_space.h"
 #include "server/cache/size_classes.h"
 #include "server/cache/slab_allocator.h"
@@ -30,6 +31,7 @@ class Heap {
 
   SlabAllocator slabs;
   Limbo limbo;
+  std::vector<Newcomers> newcomers;  // By class.
 
   // Gives back all slots of an item that nobody can see: a draft, or one out of limbo.
   void Free(Item* item);

@@ -12,6 +12,7 @@
 #include "server/cache/cache.h"
 #include "server/cache/epochs.h"
 #include "server/cache/flush_state.h"
+#include "server/cache/ghost_table.h"
 #include "server/cache/heap.h"
 #include "server/cache/index.h"
 #include "server/cache/page_space.h"
@@ -33,12 +34,13 @@ struct ThreadState {
 
 struct SharedCache::Impl {
   Impl(const Options& given, SizeClasses classes, std::unique_ptr<PageSpace> page_space,
-       std::unique_ptr<Index> key_index);
+       std::unique_ptr<Index> key_index, std::unique_ptr<GhostTable> ghost_table);
 
   const Options options;
   const SizeClasses sizes;
   const std::unique_ptr<PageSpace> pages;
   const std::unique_ptr<Index> index;
+  const std::unique_ptr<GhostTable> ghosts;
   Epochs epochs;
   FlushState flush;
   std::vector<std::unique_ptr<ThreadState>> threads;
