@@ -46,8 +46,9 @@ struct Cache::Impl {
   std::uint32_t housekept_s = 0;  // When memory was last brought home for its own sake.
   // Passed by AllocateSlow: items found before the last one may be gone.
   std::uint64_t quiescent_points = 0;
-  bool demands_page = false;       // Is among those that SharedCache::Impl::page_demand counts.
-  unsigned page_demand_turns = 0;  // Turns since the last one without page demand.
+  bool demands_page = false;        // Is among those that SharedCache::Impl::page_demand counts.
+  unsigned page_demand_turns = 0;   // Turns since the last one without page demand.
+  std::uint32_t reserve_slots = 4;  // See cache_memory.cpp.
   std::uint32_t ghost_look_count = 0;
   std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
 
@@ -80,6 +81,7 @@ struct Cache::Impl {
   void CollectOwn();
   void PassQuiescentPoint();
   void LetOthersRun();
+  void ShrinkReserve();
   template <typename Visit>
   bool ForEachSleeper(Visit visit);
   void BringHomeFromSleepers();

@@ -13,9 +13,11 @@ namespace {
 
 // A thread never waits this long unless another one stays in its turn; then the store fails.
 constexpr auto kWaitMax = std::chrono::seconds(2);
-// Free slots that a class keeps by evicting ahead, so that a turn's stores need not wait for other
-// threads; less in a class with few slots.
-constexpr std::size_t kReserveSlotsMax = 32;
+// Free slots that a class keeps by evicting ahead, so that stores need not wait for other threads;
+// less in a class with few slots. A thread that had to wait keeps twice as many, then lets go of
+// them over some seconds: alone it never waits, and memory is for items.
+constexpr std::uint32_t kReserveSlotsMin = 4;
+constexpr std::uint32_t kReserveSlotsMax = 64;
 constexpr std::size_t kEvictAhead = 8;
 constexpr std::size_t kEvictBatch = 16;
 // How many classes further a slot may come from when its own has none: 12 % larger.
@@ -67,7 +69,7 @@ void* Cache::Impl::TakeLarger(Heap* from, std::uint8_t class_id) const {
 void Cache::Impl::EvictAhead(std::uint8_t class_id) {
   if (!shared->options.evicts || shared->pages->free_count() > 0) return;
   const std::size_t share = (heap->slabs.SlotCount(class_id) + 7) / 8;
-  const std::size_t reserve = std::min(kReserveSlotsMax, share);
+  const std::size_t reserve = std::min<std::size_t>(reserve_slots, share);
   if (heap->slabs.AvailableCount(class_id) + heap->ReturningCount(class_id) >= reserve) return;
   EvictSome(class_id, std::min(reserve, kEvictAhead), Urgency::kAhead);
 }
@@ -94,7 +96,10 @@ void* Cache::Impl::AllocateSlow(std::uint8_t class_id) {
     if (round > 0) LetOthersRun();
     waited = round > 0;
   }
-  if (waited) shared->slot_demand.fetch_sub(1, std::memory_order_relaxed);
+  if (waited) {
+    shared->slot_demand.fetch_sub(1, std::memory_order_relaxed);
+    reserve_slots = std::min(reserve_slots * 2, kReserveSlotsMax);
+  }
   if (demands_page) shared->page_demand.fetch_sub(1, std::memory_order_relaxed);
   demands_page = false;
   if (slot == nullptr) block->classes[class_id].outofmemory.Add();
@@ -134,6 +139,10 @@ void Cache::Impl::DemandPage() {
   if (demands_page || !shared->options.evicts) return;
   demands_page = true;
   shared->page_demand.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Cache::Impl::ShrinkReserve() {
+  reserve_slots = std::max(reserve_slots - reserve_slots / 4, kReserveSlotsMin);
 }
 
 // Who is waited for may be waiting for this processor.
