@@ -43,16 +43,21 @@ void Cache::Impl::GoOffline() {
 // What has gathered without filling a batch goes on its way once a second.
 bool Cache::Impl::Maintain() {
   constexpr int kGrowthSteps = 8;
+  constexpr std::uint32_t kTurnBatch = 16;  // Retired items worth a stamp.
   for (int step = 0; step < kGrowthSteps && shared->index->NeedsGrowth(); ++step) {
     if (!shared->index->GrowOne(&state->index_local)) break;
   }
   heap->EmptyInbox();
+  if (heap->limbo.waiting_count() >= std::min(kTurnBatch, reserve_slots)) {
+    heap->limbo.Close(&shared->epochs);
+  }
   if (now.steady_s != housekept_s) {
     housekept_s = now.steady_s;
+    ShrinkReserve();
     heap->limbo.Close(&shared->epochs);
     heap->PostAll();
   }
-  GiveUpPageIfWanted();
+  GiveUpWhatIsWanted();
   return shared->index->NeedsGrowth();
 }
 

@@ -24,7 +24,6 @@ void CopyMarks(const Item* old, Item* item) {
   const std::uint8_t marks = old->state() & (in_place ? kMovedInPlace : kMoved);
   ItemAccess::TakeState(item, kMovedInPlace);
   ItemAccess::AddState(item, marks);
-  ItemAccess::SetFrequency(item, ItemAccess::Frequency(old));
 }
 
 }  // namespace
@@ -69,6 +68,7 @@ Delta Cache::Impl::Add(const HashedKey& key, const DeltaRule& rule) {
     if (delta.created) delta.class_id = draft.class_id();
     delta.cas = CasFor(place.item, rule.explicit_cas);
     ItemAccess::SetCas(draft.item_, delta.cas);
+    Admit(draft.item_, old, key.hash);
     shared->index->Refill(&state->index_local);
     if (!shared->index->Lock(&place)) continue;
     if (!Publish(&place, generation, &draft)) return {.result = DeltaResult::kNoMemory};

@@ -1,4 +1,4 @@
-// Taking items out: by the clock, a page at a time, and after a flush.
+// Taking items out: one, a page at a time, and after a flush. Which one: cache_policy.cpp.
 //
 // A thread walks the slots of its own pages only, or of a sleeper whose heap it has borrowed, so a
 // page's class and slots stand still while it does.
@@ -12,23 +12,6 @@
 #include "server/cache/spin.h"
 
 namespace cache {
-namespace {
-
-// Slots the hand may pass for one victim: bounds the time of one store.
-constexpr std::size_t kHandSlotsMax = 512;
-
-// The item that a slot belongs to, if it is in the index.
-Item* LinkedItemAt(void* slot) {
-  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
-  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
-  if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
-  if (kind != SlotKind::kPiece) return nullptr;
-  Item* head = static_cast<ChainPiece*>(slot)->head;
-  return ItemAccess::KindOf(head) == SlotKind::kLinked ? head : nullptr;
-}
-
-}  // namespace
-
 void Cache::Impl::Account(const Item* item, std::int64_t sign) {
   block->curr_items.Add(sign);
   block->bytes.Add(sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item)));
@@ -38,12 +21,15 @@ void Cache::Impl::Account(const Item* item, std::int64_t sign) {
 void Cache::Impl::Discard(Item* item) {
   Account(item, -1);
   ItemAccess::MarkUnlinked(item);
-  heap->limbo.Retire(item, heap->SlotBytes(item), &shared->epochs);
+  heap->Retire(item, &shared->epochs);
 }
 
 // False when another thread was faster.
 bool Cache::Impl::RemoveFromIndex(Item* item) {
-  const std::uint64_t hash = shared->index->Hash(item->key());
+  return RemoveFromIndex(item, shared->index->Hash(item->key()));
+}
+
+bool Cache::Impl::RemoveFromIndex(Item* item, std::uint64_t hash) {
   for (;;) {
     Place place = shared->index->Look(hash, item->key());
     if (place.item != item) return false;
@@ -72,43 +58,14 @@ bool Cache::Impl::Evict(Item* item) {
   const bool is_active = ItemAccess::Frequency(item) > 0;
   const bool expires = !item->expiry().is_never();
   stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
-  if (!RemoveFromIndex(item)) return false;
+  const std::uint64_t hash = shared->index->Hash(item->key());
+  if (!RemoveFromIndex(item, hash)) return false;
+  shared->ghosts->Add(hash);
   counts.evictions.Add();
   if (expires) counts.evicted_nonzero.Add();
   if (!is_fetched) counts.evicted_unfetched.Add();
   if (is_active) counts.evicted_active.Add();
   return true;
-}
-
-// CLOCK (F. J. Corbato, "A paging experiment with the Multics system", 1969) with a frequency of up
-// to three in place of the reference bit. If the hand finds none at zero within its bound, the
-// least used item it has met goes.
-std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_wanted,
-                                   bool only_dead) {
-  std::size_t evicted_count = 0;
-  const std::size_t slots_max =
-      std::min(kHandSlotsMax * count_wanted, 4 * heap->slabs.SlotCount(class_id));
-  Item* least_used = nullptr;
-  for (std::size_t passed = 0; passed < slots_max && evicted_count < count_wanted; ++passed) {
-    void* slot = heap->slabs.NextSlot(class_id);
-    if (slot == nullptr) break;
-    Item* item = LinkedItemAt(slot);
-    if (item == nullptr || ItemAccess::IsPinned(item)) continue;
-    if (IsDead(item)) {
-      if (Reclaim(item)) ++evicted_count;
-      continue;
-    }
-    if (only_dead) continue;
-    const std::uint8_t frequency = ItemAccess::Frequency(item);
-    if (frequency == 0) {
-      if (Evict(item)) ++evicted_count;
-      continue;
-    }
-    ItemAccess::SetFrequency(item, static_cast<std::uint8_t>(frequency - 1));
-    if (least_used == nullptr || frequency <= ItemAccess::Frequency(least_used)) least_used = item;
-  }
-  if (evicted_count == 0 && least_used != nullptr && Evict(least_used)) ++evicted_count;
-  return evicted_count;
 }
 
 // Drafts are filled by their client's pace and pinned items sent by it: such a page would stay.
@@ -129,23 +86,23 @@ bool Cache::Impl::CanEmpty(std::uint32_t number) const {
   return true;
 }
 
-// Its items go, and it will be the pool's when their slots have come back.
-bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number) {
+// Its items go, and it will be `for_class`'s or the pool's when their slots have come back.
+bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class) {
   if (!CanEmpty(number)) return false;
   const Page& page = shared->pages->At(number);
   const std::size_t slot_bytes =
       shared->sizes.SlotBytes(page.class_id.load(std::memory_order_relaxed));
   for (std::size_t slot = 0; slot < page.carved_count; ++slot) {
-    Item* item = LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
+    Item* item = ItemAccess::LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
     if (item != nullptr) Evict(item);
   }
-  from->slabs.Drain(number);
+  from->slabs.Drain(number, for_class);
   return true;
 }
 
 // From the class with the most pages, if one of them can be emptied now; classes with equally many
-// take turns.
-bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t but_class) {
+// take turns. The page is for a class of the same heap, or for anybody.
+bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t for_class) {
   struct Candidate {
     std::size_t page_count;
     std::size_t turn;
@@ -157,14 +114,15 @@ bool Cache::Impl::EmptySomePage(Heap* from, std::uint8_t but_class) {
   for (std::size_t turn = 0; turn < class_count; ++turn) {
     const auto class_id = static_cast<std::uint8_t>(1 + (page_turn + turn) % class_count);
     const std::size_t page_count = from->slabs.PagesOf(class_id).size();
-    if (page_count > 0 && class_id != but_class) candidates.push_back({page_count, turn, class_id});
+    if (page_count > 0 && class_id != for_class) candidates.push_back({page_count, turn, class_id});
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.page_count != b.page_count ? a.page_count > b.page_count : a.turn < b.turn;
   });
   for (const Candidate& candidate : candidates) {
     for (std::size_t position = 0; position < candidate.page_count; ++position) {
-      if (EmptyPage(from, from->slabs.PagesOf(candidate.class_id)[position])) return true;
+      if (EmptyPage(from, from->slabs.PagesOf(candidate.class_id)[position], for_class))
+        return true;
     }
   }
   return false;

@@ -2,7 +2,8 @@
 //
 //   cache.cpp         the public calls, turns, finding
 //   cache_memory.cpp  slots: fast, by evicting, and from other threads
-//   cache_evict.cpp   the clock, emptying pages, flushed items
+//   cache_evict.cpp   taking items out, emptying pages, flushed items
+//   cache_policy.cpp  which items stay: newcomers, residents, ghosts
 //   draft.cpp         drafts and their memory
 //   cache_store.cpp   Store
 //   cache_delta.cpp   Add
@@ -45,7 +46,14 @@ struct Cache::Impl {
   std::uint32_t housekept_s = 0;  // When memory was last brought home for its own sake.
   // Passed by AllocateSlow: items found before the last one may be gone.
   std::uint64_t quiescent_points = 0;
+  bool demands_page = false;        // Is among those that SharedCache::Impl::page_demand counts.
+  unsigned page_demand_turns = 0;   // Turns since the last one without page demand.
+  std::uint32_t reserve_slots = 4;  // See cache_memory.cpp.
+  std::uint32_t ghost_look_count = 0;
   std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
+
+  // How much a slot is wanted. kAhead: those on their way back to this thread from others will do.
+  enum class Urgency : std::uint8_t { kAhead, kNow, kOnlyDead };
 
   // -- Turns (cache.cpp).
   void GoOnline(Now turn);
@@ -64,29 +72,46 @@ struct Cache::Impl {
     return slot != nullptr ? slot : AllocateSlow(class_id);
   }
   void* TakeIncludingPool(std::uint8_t class_id);
+  [[nodiscard]] bool MayTakePage(std::uint8_t class_id) const;
+  void DemandPage();
+  void* TakeLarger(Heap* from, std::uint8_t class_id) const;
+  void* TakeFromOthers(std::uint8_t class_id);
   void EvictAhead(std::uint8_t class_id);
-  bool MakeRoom(std::uint8_t class_id, bool is_first_round);
+  bool MakeRoom(std::uint8_t class_id, unsigned round);
   void CollectOwn();
   void PassQuiescentPoint();
+  void LetOthersRun();
+  void ShrinkReserve();
   template <typename Visit>
   bool ForEachSleeper(Visit visit);
   void BringHomeFromSleepers();
   bool TakePageFromSleepers();
-  void GiveUpPageIfWanted();
+  void GiveUpWhatIsWanted();
 
   // -- Removing (cache_evict.cpp). An item taken from the index is retired to this thread's limbo,
   // whoever's page it lies in.
   void Account(const Item* item, std::int64_t sign);
   void Discard(Item* item);
   bool RemoveFromIndex(Item* item);
+  bool RemoveFromIndex(Item* item, std::uint64_t hash);
   bool Reclaim(Item* item);
   bool Evict(Item* item);
-  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, bool only_dead);
-  bool EmptySomePage(Heap* from, std::uint8_t but_class);
-  bool EmptyPage(Heap* from, std::uint32_t number);
+  bool EmptySomePage(Heap* from, std::uint8_t for_class);
+  bool EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
   void StartGeneration(bool only_if_due);
+
+  // -- Choosing (cache_policy.cpp).
+  void Admit(Item* item, const Item* old, std::uint64_t hash);
+  bool IsGhost(std::uint64_t hash);
+  void ListNewcomer(Item* item);
+  [[nodiscard]] std::size_t NewcomerShare(std::uint8_t class_id) const;
+  [[nodiscard]] Item* NewcomerAt(void* slot, std::uint8_t class_id) const;
+  bool JudgeNewcomer(std::uint8_t class_id);
+  bool JudgeResident(void* slot, Urgency urgency, Item** least_used);
+  // Returns how many slots are free or will be soon.
+  std::size_t EvictSome(std::uint8_t class_id, std::size_t count_wanted, Urgency urgency);
 
   // -- Drafts and storing (draft.cpp, cache_store.cpp). A draft of a chain has no pieces yet.
   Room Begin(const ItemPlan& plan, std::uint64_t hash, Draft* draft);

@@ -68,6 +68,7 @@ Stored Cache::Impl::Store(Draft* draft, const StoreRule& rule) {
     stored.cas = CasFor(place.item, rule.explicit_cas);
     stored.value_bytes = full->item_->value_bytes();
     ItemAccess::SetCas(full->item_, stored.cas);
+    Admit(full->item_, old, hash);
     shared->index->Refill(&state->index_local);
     if (!shared->index->Lock(&place)) continue;
     if (!Publish(&place, generation, full)) return {.result = StoreResult::kNoMemory};
@@ -92,7 +93,7 @@ void Cache::Impl::MarkAsStale(const Item* old, Item* item) {
 
 bool Cache::Impl::Publish(Place* place, std::uint32_t generation, Draft* draft) {
   Item* item = draft->item_;
-  ItemAccess::SetAccess(item, generation, ItemAccess::Frequency(item));
+  ItemAccess::SetGeneration(item, generation);
   ItemAccess::SetLastAccess(item, now.steady_s);
   ItemAccess::MarkLinked(item);
   Item* old = place->item;
@@ -107,6 +108,7 @@ bool Cache::Impl::Publish(Place* place, std::uint32_t generation, Draft* draft) 
   draft->item_ = nullptr;
   Account(item, 1);
   block->total_items.Add();
+  if (ItemAccess::IsNewcomer(item)) ListNewcomer(item);
   if (old != nullptr) {
     Discard(old);
   } else if (shared->index->NeedsGrowth()) {

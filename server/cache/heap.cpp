@@ -9,10 +9,12 @@ Heap::Heap(PageSpace* space, const SizeClasses* classes, std::vector<Heap*> cons
            std::uint32_t thread)
     : slabs(space, classes, thread),
       limbo(space->page_bytes()),
+      newcomers(classes->count() + 1),
       space_(space),
       sizes_(classes),
       heaps_(heaps),
-      thread_(thread) {}
+      thread_(thread),
+      returning_counts_(classes->count() + 1) {}
 
 void Heap::Free(Item* item) {
   ChainPiece* piece = item->Has(Item::kChained) ? FirstPiece(item) : nullptr;
@@ -73,21 +75,32 @@ void Heap::EmptyInbox() {
   }
 }
 
+template <typename Visit>
+void Heap::ForEachSlot(const Item* item, Visit visit) {
+  visit(space_->Of(item));
+  if (!item->Has(Item::kChained)) return;
+  for (ChainPiece* piece = FirstPiece(item); piece != nullptr; piece = piece->next) {
+    visit(space_->Of(piece));
+  }
+}
+
 void Heap::Collect(std::uint64_t safe_epoch) {
-  limbo.Collect(safe_epoch, [this](Item* item) { Free(item); });
+  limbo.Collect(safe_epoch, [this](Item* item) {
+    ForEachSlot(item, [this](const Page& page) {
+      if (IsOwn(page)) --returning_counts_[ClassOf(page)];
+    });
+    Free(item);
+  });
   EmptyInbox();
 }
 
-std::size_t Heap::SlotBytes(const Item* item) const {
-  const auto slot_bytes = [this](const void* slot) {
-    return sizes_->SlotBytes(space_->Of(slot).class_id.load(std::memory_order_relaxed));
-  };
-  std::size_t bytes = slot_bytes(item);
-  if (!item->Has(Item::kChained)) return bytes;
-  for (ChainPiece* piece = FirstPiece(item); piece != nullptr; piece = piece->next) {
-    bytes += slot_bytes(piece);
-  }
-  return bytes;
+void Heap::Retire(Item* item, Epochs* epochs) {
+  std::size_t bytes = 0;
+  ForEachSlot(item, [this, &bytes](const Page& page) {
+    bytes += sizes_->SlotBytes(ClassOf(page));
+    if (IsOwn(page)) ++returning_counts_[ClassOf(page)];
+  });
+  limbo.Retire(item, bytes, epochs);
 }
 
 }  // namespace cache

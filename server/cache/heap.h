@@ -17,6 +17,7 @@
 
 #include "server/cache/epochs.h"
 #include "server/cache/limbo.h"
+#include "server/cache/newcomers.h"
 #include "server/cache/page_space.h"
 #include "server/cache/size_classes.h"
 #include "server/cache/slab_allocator.h"
@@ -30,18 +31,23 @@ class Heap {
 
   SlabAllocator slabs;
   Limbo limbo;
+  std::vector<Newcomers> newcomers;  // By class.
 
   // Gives back all slots of an item that nobody can see: a draft, or one out of limbo.
   void Free(Item* item);
   void FreeSlot(void* slot);
+  // An item that this thread has taken out of the index waits in limbo.
+  void Retire(Item* item, Epochs* epochs);
+  // Slots of this heap's own pages that wait in its limbo.
+  [[nodiscard]] std::size_t ReturningCount(std::uint8_t class_id) const {
+    return returning_counts_[class_id];
+  }
   // Takes in what others have posted.
   void EmptyInbox();
   void PostAll();
   [[nodiscard]] bool has_mail() const { return inbox_.load(std::memory_order_relaxed) != nullptr; }
   // Frees what has passed `safe_epoch`, and takes in the inbox.
   void Collect(std::uint64_t safe_epoch);
-  // Bytes of all slots that an item holds.
-  [[nodiscard]] std::size_t SlotBytes(const Item* item) const;
 
  private:
   struct Outbox {
@@ -52,6 +58,14 @@ class Heap {
   };
   static constexpr std::size_t kOutboxSlots = 32;
 
+  template <typename Visit>
+  void ForEachSlot(const Item* item, Visit visit);
+  [[nodiscard]] bool IsOwn(const Page& page) const {
+    return page.owner.load(std::memory_order_relaxed) == thread_;
+  }
+  [[nodiscard]] static std::uint8_t ClassOf(const Page& page) {
+    return page.class_id.load(std::memory_order_relaxed);
+  }
   void Post(void* first, void* last);
   void Send(std::uint32_t thread);
 
@@ -60,6 +74,7 @@ class Heap {
   std::vector<Heap*> const* heaps_;
   std::uint32_t thread_;
   std::vector<Outbox> outboxes_;
+  std::vector<std::uint32_t> returning_counts_;
   alignas(64) std::atomic<void*> inbox_{nullptr};
 };
 

@@ -87,6 +87,11 @@ class Index {
   }
   // Adds one pair of lines. False when another thread is at it, or there is no memory.
   bool GrowOne(Local* local);
+  // But for what Locals hold.
+  [[nodiscard]] std::size_t entry_count() const {
+    const std::int64_t count = entry_count_.load(std::memory_order_relaxed);
+    return count > 0 ? static_cast<std::size_t>(count) : 0;
+  }
   [[nodiscard]] std::uint64_t pair_count() const { return pairs_.load(std::memory_order_acquire); }
   [[nodiscard]] std::size_t memory_bytes() const {
     return (pair_count() * 2 + overflow_->taken_count()) * sizeof(IndexLine);

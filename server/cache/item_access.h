@@ -48,7 +48,9 @@ class ItemAccess {
  public:
   static constexpr std::uint8_t kKindMask = 192;
   static constexpr std::uint8_t kFrequencyMax = 3;
-  static constexpr std::uint32_t kGenerationCount = 64;
+  static constexpr std::uint8_t kNewcomer = 4;  // In the access byte, above the frequency.
+  static constexpr unsigned kGenerationShift = 3;
+  static constexpr std::uint32_t kGenerationCount = 32;
 
   // A draft with its key and flags, in a slot that the caller owns. It counts as pinned, so that
   // its page is left where it is.
@@ -85,6 +87,15 @@ class ItemAccess {
     return *reinterpret_cast<std::atomic<std::uint8_t>*>(static_cast<char*>(slot) +
                                                          offsetof(ChainPiece, state));
   }
+  // The item that a slot belongs to, if it is in the index.
+  static Item* LinkedItemAt(void* slot) {
+    const std::uint8_t state = StateOf(slot).load(std::memory_order_acquire);
+    const auto kind = static_cast<SlotKind>(state & kKindMask);
+    if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
+    if (kind != SlotKind::kPiece) return nullptr;
+    Item* head = static_cast<ChainPiece*>(slot)->head;
+    return KindOf(head) == SlotKind::kLinked ? head : nullptr;
+  }
   static SlotKind KindOf(const Item* item) {
     return static_cast<SlotKind>(item->state_.load(std::memory_order_acquire) & kKindMask);
   }
@@ -114,15 +125,25 @@ class ItemAccess {
     item->last_access_s_.store(now_s, std::memory_order_relaxed);
   }
   static std::uint8_t Frequency(const Item* item) { return AccessByte(item) & kFrequencyMax; }
-  // Updates of two threads at once may lose one: a frequency is a hint.
+  // Lost when another thread changes the byte at the same time: a frequency is a hint.
   static void SetFrequency(Item* item, std::uint8_t frequency) {
-    const auto generation = static_cast<std::uint8_t>(AccessByte(item) & ~kFrequencyMax);
-    item->access_.store(generation | frequency, std::memory_order_relaxed);
+    std::uint8_t access = AccessByte(item);
+    const auto changed = static_cast<std::uint8_t>((access & ~kFrequencyMax) | frequency);
+    item->access_.compare_exchange_strong(access, changed, std::memory_order_relaxed);
   }
-  static std::uint32_t Generation(const Item* item) { return AccessByte(item) >> 2U; }
+  // Once the item is published only by the owner of its page.
+  static bool IsNewcomer(const Item* item) { return (AccessByte(item) & kNewcomer) != 0; }
+  static void MarkNewcomer(Item* item) {
+    item->access_.fetch_or(kNewcomer, std::memory_order_relaxed);
+  }
+  static void MarkResident(Item* item) {
+    item->access_.fetch_and(static_cast<std::uint8_t>(~kNewcomer), std::memory_order_relaxed);
+  }
+  static std::uint32_t Generation(const Item* item) { return AccessByte(item) >> kGenerationShift; }
   // Before the item is published; `generation` is taken modulo kGenerationCount.
-  static void SetAccess(Item* item, std::uint32_t generation, std::uint8_t frequency) {
-    const std::uint32_t access = (generation % kGenerationCount) << 2U | frequency;
+  static void SetGeneration(Item* item, std::uint32_t generation) {
+    const std::uint32_t others = AccessByte(item) & ((1U << kGenerationShift) - 1);
+    const std::uint32_t access = (generation % kGenerationCount) << kGenerationShift | others;
     item->access_.store(static_cast<std::uint8_t>(access), std::memory_order_relaxed);
   }
   static bool IsPinned(const Item* item) {

@@ -24,7 +24,9 @@ struct alignas(64) Page {
 
   // The owner's alone.
   bool is_open = false;      // In its class's list of pages with free slots.
-  bool is_draining = false;  // Gives no slots any more; goes to the pool when the last is back.
+  bool is_draining = false;  // Gives no slots any more; goes on when the last is back.
+  std::uint8_t next_class =
+      0;  // Of this owner's, which gets the page then; 0: it goes to the pool.
   std::uint32_t slot_count = 0;
   std::uint32_t carved_count = 0;  // Slots from here on were never handed out.
   std::uint32_t free_count = 0;    // Of the carved ones.

@@ -61,11 +61,13 @@ bool RandomSeed(std::uint64_t* seed, std::string* error) {
 }  // namespace
 
 SharedCache::Impl::Impl(const Options& given, SizeClasses classes,
-                        std::unique_ptr<PageSpace> page_space, std::unique_ptr<Index> key_index)
+                        std::unique_ptr<PageSpace> page_space, std::unique_ptr<Index> key_index,
+                        std::unique_ptr<GhostTable> ghost_table)
     : options(given),
       sizes(std::move(classes)),
       pages(std::move(page_space)),
       index(std::move(key_index)),
+      ghosts(std::move(ghost_table)),
       epochs(given.thread_count) {
   for (std::uint32_t thread = 0; thread < given.thread_count; ++thread) {
     threads.push_back(std::make_unique<ThreadState>(pages.get(), &sizes, &heaps, thread));
@@ -90,8 +92,10 @@ std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::st
   const std::size_t entries_max = options.memory_bytes / sizes.SlotBytes(1);
   auto index = Index::Create(entries_max, seed, error);
   if (index == nullptr) return nullptr;
-  return std::unique_ptr<SharedCache>(new SharedCache(
-      std::make_unique<Impl>(options, std::move(sizes), std::move(pages), std::move(index))));
+  auto ghosts = GhostTable::Reserve(entries_max, error);
+  if (ghosts == nullptr) return nullptr;
+  return std::unique_ptr<SharedCache>(new SharedCache(std::make_unique<Impl>(
+      options, std::move(sizes), std::move(pages), std::move(index), std::move(ghosts))));
 }
 
 const Options& SharedCache::options() const { return impl_->options; }

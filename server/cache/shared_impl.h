@@ -12,6 +12,7 @@
 #include "server/cache/cache.h"
 #include "server/cache/epochs.h"
 #include "server/cache/flush_state.h"
+#include "server/cache/ghost_table.h"
 #include "server/cache/heap.h"
 #include "server/cache/index.h"
 #include "server/cache/page_space.h"
@@ -33,20 +34,24 @@ struct ThreadState {
 
 struct SharedCache::Impl {
   Impl(const Options& given, SizeClasses classes, std::unique_ptr<PageSpace> page_space,
-       std::unique_ptr<Index> key_index);
+       std::unique_ptr<Index> key_index, std::unique_ptr<GhostTable> ghost_table);
 
   const Options options;
   const SizeClasses sizes;
   const std::unique_ptr<PageSpace> pages;
   const std::unique_ptr<Index> index;
+  const std::unique_ptr<GhostTable> ghosts;
   Epochs epochs;
   FlushState flush;
   std::vector<std::unique_ptr<ThreadState>> threads;
   std::vector<Heap*> heaps;
 
+  // Threads that wait for slots, maybe for those that others have freed and keep in an outbox.
+  // Writers: they. Readers: all, once a turn.
+  alignas(64) std::atomic<std::uint32_t> slot_demand{0};
   // Threads that have looked for a page everywhere and wait until one is given up. Writers: they.
   // Readers: all, once a turn.
-  alignas(64) std::atomic<std::uint32_t> page_demand{0};
+  std::atomic<std::uint32_t> page_demand{0};
 
   // A generation number may be used again only when no item of its last use is left: items of
   // generations before this one are all gone.

@@ -1,6 +1,7 @@
 #include "server/cache/slab_allocator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "coro/ensure.h"
 #include "server/cache/item_access.h"
@@ -63,13 +64,14 @@ void SlabAllocator::AddPage(std::uint32_t number, std::uint8_t class_id) {
   Open(&to, number);
 }
 
-void SlabAllocator::Drain(std::uint32_t number) {
+void SlabAllocator::Drain(std::uint32_t number, std::uint8_t next_class) {
   Page& page = space_->At(number);
   ENSURE(!page.is_draining);
   Class& from = classes_[page.class_id.load(std::memory_order_relaxed)];
   from.available_count -= page.available_count();
   if (page.is_open) Close(&from, number);
   page.is_draining = true;
+  page.next_class = next_class;
   ++draining_count_;
   if (page.used_count() == 0) Release(number);
 }
@@ -118,8 +120,13 @@ void SlabAllocator::Release(std::uint32_t number) {
   space_->At(last).class_position = page.class_position;
   from.pages.pop_back();
   --page_count_;
-  page.class_id.store(0, std::memory_order_relaxed);
-  space_->GiveFree(number);
+  const std::uint8_t next_class = std::exchange(page.next_class, 0);
+  if (next_class != 0) {
+    AddPage(number, next_class);
+  } else {
+    page.class_id.store(0, std::memory_order_relaxed);
+    space_->GiveFree(number);
+  }
 }
 
 std::string SlabAllocator::ValidatePage(std::uint32_t number, std::uint8_t class_id) const {

@@ -29,8 +29,9 @@ class SlabAllocator {
   void Give(void* slot);
   // Puts a page of the pool to use.
   void AddPage(std::uint32_t number, std::uint8_t class_id);
-  // No more slots come from this page; it goes to the pool once all are back, maybe at once.
-  void Drain(std::uint32_t number);
+  // No more slots come from this page; once all are back, maybe at once, it goes to `next_class`,
+  // or to the pool if that is 0.
+  void Drain(std::uint32_t number, std::uint8_t next_class);
 
   // The next slot that a clock hand over the class meets, or null when the class has none; it may
   // be free. Pages being drained are skipped.

@@ -177,7 +177,7 @@ TEST_CASE("a drained page gives no more slots and goes to the pool with its last
   slabs.AddPage(pages->TakeFree(), 1);
   void* first = slabs.Take(1);
   void* second = slabs.Take(1);
-  slabs.Drain(pages->NumberOf(first));
+  slabs.Drain(pages->NumberOf(first), 0);
   CHECK(slabs.AvailableCount(1) == 0);
   CHECK(slabs.Take(1) == nullptr);
   CHECK(slabs.NextSlot(1) == nullptr);
