@@ -52,8 +52,10 @@ bool Cache::Impl::Maintain() {
     heap->limbo.Close(&shared->epochs);
     heap->PostAll();
   }
+  if (heap->limbo.has_closed()) CollectOwn();
   GiveUpPageIfWanted();
-  return shared->index->NeedsGrowth();
+  const bool is_sweeping = Sweep();
+  return is_sweeping || shared->index->NeedsGrowth();
 }
 
 void Cache::GoOnline(Now now) { impl_->GoOnline(now); }
@@ -98,6 +100,12 @@ void Cache::MarkAccess(Item* item) {
   if (frequency < ItemAccess::kFrequencyMax) {
     ItemAccess::SetFrequency(item, static_cast<std::uint8_t>(frequency + 1));
   }
+}
+
+// The expiry first: see Page::LowerDue.
+void Cache::Touch(Item* item, Expiry expiry) {
+  ItemAccess::SetExpiry(item, expiry);
+  impl_->shared->pages->Of(item).LowerDue(expiry);
 }
 
 std::uint8_t Cache::ClassOf(const Item* item) const {

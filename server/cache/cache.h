@@ -217,6 +217,8 @@ class Cache {
   // The item has been read: sets kFetched, the time of last access and the frequency, each only if
   // it changes.
   void MarkAccess(Item* item);
+  // Gives the item another expiry. Does not count as an access.
+  void Touch(Item* item, Expiry expiry);
   [[nodiscard]] std::uint8_t ClassOf(const Item* item) const;
   // Header, flags, key and value: what `me` calls size.
   [[nodiscard]] std::size_t TotalBytes(const Item* item) const;

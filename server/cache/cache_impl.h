@@ -3,6 +3,7 @@
 //   cache.cpp         the public calls, turns, finding
 //   cache_memory.cpp  slots: fast, by evicting, and from other threads
 //   cache_evict.cpp   the clock, emptying pages, flushed items
+//   cache_sweep.cpp   expired and flushed items, ahead of need
 //   draft.cpp         drafts and their memory
 //   cache_store.cpp   Store
 //   cache_delta.cpp   Add
@@ -20,6 +21,18 @@
 #include "server/cache/shared_impl.h"
 
 namespace cache {
+
+// How far a thread's sweep has come.
+struct SweepState {
+  bool is_running = false;  // A pass over all pages of the thread.
+  bool is_in_page = false;
+  std::uint8_t class_id = 1;
+  std::size_t position = 0;  // Of the next page, in its class's list.
+  std::uint32_t page = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t slot_count = 0;  // Looked at in this pass.
+  std::uint32_t next_pass_s = 0;
+};
 
 struct Cache::Impl {
   using Shared = SharedCache::Impl;
@@ -45,6 +58,7 @@ struct Cache::Impl {
   std::uint32_t housekept_s = 0;  // When memory was last brought home for its own sake.
   // Passed by AllocateSlow: items found before the last one may be gone.
   std::uint64_t quiescent_points = 0;
+  SweepState sweep;
   std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
 
   // -- Turns (cache.cpp).
@@ -86,6 +100,11 @@ struct Cache::Impl {
   bool EmptyPage(Heap* from, std::uint32_t number);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
+
+  // -- Sweeping (cache_sweep.cpp). Returns whether a pass is under way.
+  bool Sweep();
+  bool FindPageToSweep(std::size_t* pages_left);
+  void SweepSlot(Page* page, void* slot);
   void StartGeneration(bool only_if_due);
 
   // -- Drafts and storing (draft.cpp, cache_store.cpp). A draft of a chain has no pieces yet.

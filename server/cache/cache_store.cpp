@@ -1,4 +1,5 @@
 // Store: judging what is there and swapping the draft in.
+#include <algorithm>
 #include <bit>
 
 #include "coro/ensure.h"
@@ -61,7 +62,7 @@ Stored Cache::Impl::Store(Draft* draft, const StoreRule& rule) {
       full = &joined;
       stored.class_id = joined.class_id();
     }
-    whole.item_->set_expiry(expiry);
+    ItemAccess::SetExpiry(whole.item_, expiry);
     ItemAccess::TakeState(whole.item_, Item::kStale | Item::kTokenSent);
     if (old != nullptr && IsOlder(old, rule)) MarkAsStale(old, whole.item_);
     stored.cas = CasFor(place.item, rule.explicit_cas);
@@ -85,7 +86,7 @@ void Cache::Impl::Join(const Item* old, const Draft& added, bool in_front, Draft
 
 // The value is not the newest: it keeps the time to live and the token of the one it replaces.
 void Cache::Impl::MarkAsStale(const Item* old, Item* item) {
-  item->set_expiry(old->expiry());
+  ItemAccess::SetExpiry(item, old->expiry());
   ItemAccess::AddState(item, Item::kStale | (old->state() & Item::kTokenSent));
 }
 
@@ -93,6 +94,9 @@ bool Cache::Impl::Publish(Place* place, std::uint32_t generation, Draft* draft) 
   Item* item = draft->item_;
   ItemAccess::SetAccess(item, generation, ItemAccess::Frequency(item));
   ItemAccess::SetLastAccess(item, now.steady_s);
+  Page& page = shared->pages->Of(item);
+  page.LowerDueAsOwner(item->expiry());
+  page.swept_generation = std::min(page.swept_generation, generation);
   ItemAccess::MarkLinked(item);
   Item* old = place->item;
   if (old != nullptr) {

@@ -106,7 +106,10 @@ class ItemAccess {
   // Linked to private.
   static void MarkUnlinked(Item* item) { FlipKind(item, SlotKind::kLinked); }
 
-  // -- CAS, access, pins.
+  // -- Expiry, CAS, access, pins.
+  static void SetExpiry(Item* item, Expiry expiry) {
+    item->expiry_.store(expiry.bits(), std::memory_order_relaxed);
+  }
   static void SetCas(Item* item, std::uint64_t cas) {
     item->cas_.store(cas, std::memory_order_relaxed);
   }

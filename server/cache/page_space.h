@@ -7,11 +7,14 @@
 // Owner: the SharedCache. Threads: TakeFree and GiveFree any; a Page's fields as marked.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+
+#include "server/cache/clock.h"
 
 namespace cache {
 
@@ -30,6 +33,39 @@ struct alignas(64) Page {
   std::uint32_t free_count = 0;    // Of the carved ones.
   std::uint32_t class_position = 0;
   void* free_list = nullptr;  // Linked through the first 8 bytes of each slot.
+  // Items of generations before this one have been swept out.
+  std::uint32_t swept_generation = 0;
+
+  // No item of the page is due before these, by either clock. Writers: the owner, and who touches
+  // an item of the page.
+  std::atomic<std::uint32_t> due_steady_s{kNeverDue};
+  std::atomic<std::uint32_t> due_wall_s{kNeverDue};
+
+  static constexpr std::uint32_t kNeverDue = UINT32_MAX;
+  [[nodiscard]] bool HasDue(Now now) const {
+    return due_steady_s.load(std::memory_order_relaxed) <= now.steady_s ||
+           due_wall_s.load(std::memory_order_relaxed) <= now.wall_s;
+  }
+  void ForgetDue() {
+    due_steady_s.exchange(kNeverDue, std::memory_order_acq_rel);
+    due_wall_s.exchange(kNeverDue, std::memory_order_acq_rel);
+  }
+  // An item of the page has been given this expiry. A change even where the bound is low already:
+  // either it comes after ForgetDue, or the sweep that forgets sees the item's new expiry.
+  void LowerDue(Expiry expiry) {
+    if (expiry.is_never()) return;
+    std::atomic<std::uint32_t>& due_s = expiry.is_wall() ? due_wall_s : due_steady_s;
+    std::uint32_t bound_s = due_s.load(std::memory_order_relaxed);
+    while (!due_s.compare_exchange_weak(bound_s, std::min(bound_s, expiry.seconds()),
+                                        std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    }
+  }
+  // The same by the owner, who also sweeps.
+  void LowerDueAsOwner(Expiry expiry) {
+    if (expiry.is_never()) return;
+    const auto& due_s = expiry.is_wall() ? due_wall_s : due_steady_s;
+    if (due_s.load(std::memory_order_relaxed) > expiry.seconds()) LowerDue(expiry);
+  }
 
   [[nodiscard]] std::uint32_t used_count() const { return carved_count - free_count; }
   [[nodiscard]] std::uint32_t available_count() const { return slot_count - used_count(); }

@@ -56,6 +56,8 @@ void SlabAllocator::AddPage(std::uint32_t number, std::uint8_t class_id) {
   page.carved_count = 0;
   page.free_count = 0;
   page.free_list = nullptr;
+  page.swept_generation = 0;
+  page.ForgetDue();
   page.class_position = static_cast<std::uint32_t>(to.pages.size());
   to.pages.push_back(number);
   to.available_count += page.slot_count;
