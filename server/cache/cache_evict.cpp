@@ -17,21 +17,15 @@ namespace {
 // Slots the hand may pass for one victim: bounds the time of one store.
 constexpr std::size_t kHandSlotsMax = 512;
 
-// The item that a slot belongs to, if it is in the index.
-Item* LinkedItemAt(void* slot) {
-  const std::uint8_t state = ItemAccess::StateOf(slot).load(std::memory_order_acquire);
-  const auto kind = static_cast<SlotKind>(state & ItemAccess::kKindMask);
-  if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
-  if (kind != SlotKind::kPiece) return nullptr;
-  Item* head = static_cast<ChainPiece*>(slot)->head;
-  return ItemAccess::KindOf(head) == SlotKind::kLinked ? head : nullptr;
-}
-
 }  // namespace
 
 void Cache::Impl::Account(const Item* item, std::int64_t sign) {
   block->curr_items.Add(sign);
-  block->bytes.Add(sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item)));
+  const std::int64_t bytes = sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item));
+  block->bytes.Add(bytes);
+  ThreadState::ClassFigures& figures = state->classes[cache->ClassOf(item)];
+  figures.items += sign;
+  figures.bytes += bytes;
 }
 
 // The item has just been taken out of the index by this thread.
@@ -72,7 +66,9 @@ bool Cache::Impl::Evict(Item* item) {
   const bool is_active = ItemAccess::Frequency(item) > 0;
   const bool expires = !item->expiry().is_never();
   stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
+  const std::uint32_t idle_s = now.steady_s - std::min(now.steady_s, item->last_access_s());
   if (!RemoveFromIndex(item)) return false;
+  state->classes[cache->ClassOf(item)].evicted_idle_s = idle_s;
   counts.evictions.Add();
   if (expires) counts.evicted_nonzero.Add();
   if (!is_fetched) counts.evicted_unfetched.Add();
@@ -92,7 +88,7 @@ std::size_t Cache::Impl::EvictSome(std::uint8_t class_id, std::size_t count_want
   for (std::size_t passed = 0; passed < slots_max && evicted_count < count_wanted; ++passed) {
     void* slot = heap->slabs.NextSlot(class_id);
     if (slot == nullptr) break;
-    Item* item = LinkedItemAt(slot);
+    Item* item = ItemAccess::LinkedItemAt(slot);
     if (item == nullptr || ItemAccess::IsPinned(item)) continue;
     if (IsDead(item)) {
       if (Reclaim(item)) ++evicted_count;
@@ -136,7 +132,7 @@ bool Cache::Impl::EmptyPage(Heap* from, std::uint32_t number) {
   const std::size_t slot_bytes =
       shared->sizes.SlotBytes(page.class_id.load(std::memory_order_relaxed));
   for (std::size_t slot = 0; slot < page.carved_count; ++slot) {
-    Item* item = LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
+    Item* item = ItemAccess::LinkedItemAt(shared->pages->Start(number) + slot * slot_bytes);
     if (item != nullptr) Evict(item);
   }
   from->slabs.Drain(number);

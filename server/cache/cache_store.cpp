@@ -1,5 +1,4 @@
 // Store: judging what is there and swapping the draft in.
-#include <algorithm>
 #include <bit>
 
 #include "coro/ensure.h"
@@ -94,10 +93,8 @@ bool Cache::Impl::Publish(Place* place, std::uint32_t generation, Draft* draft) 
   Item* item = draft->item_;
   ItemAccess::SetAccess(item, generation, ItemAccess::Frequency(item));
   ItemAccess::SetLastAccess(item, now.steady_s);
-  Page& page = shared->pages->Of(item);
-  page.LowerDueAsOwner(item->expiry());
-  page.swept_generation = std::min(page.swept_generation, generation);
   ItemAccess::MarkLinked(item);
+  NoteForSweep(item, generation);
   Item* old = place->item;
   if (old != nullptr) {
     shared->index->Replace(*place, item);

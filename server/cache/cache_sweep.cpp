@@ -54,14 +54,28 @@ bool Cache::Impl::FindPageToSweep(std::size_t* pages_left) {
     }
     sweep.page = pages[sweep.position++];
     Page& page = shared->pages->At(sweep.page);
-    if (!page.HasDue(now) && page.swept_generation == generation) continue;
+    if (!page.HasDue(now) && page.swept_generation.load(std::memory_order_relaxed) == generation)
+      continue;
     page.ForgetDue();
-    page.swept_generation = generation;
+    page.swept_generation.store(generation, std::memory_order_relaxed);
     sweep.slot = 0;
     sweep.is_in_page = true;
     return true;
   }
   return false;
+}
+
+void Cache::Impl::NoteForSweep(const Item* item, std::uint32_t generation) {
+  Page& page = shared->pages->Of(item);
+  if (page.owner.load(std::memory_order_relaxed) == thread) {
+    page.LowerDueAsOwner(item->expiry());
+  } else {
+    page.LowerDue(item->expiry());
+  }
+  std::uint32_t swept = page.swept_generation.load(std::memory_order_relaxed);
+  while (swept > generation && !page.swept_generation.compare_exchange_weak(
+                                   swept, generation, std::memory_order_relaxed)) {
+  }
 }
 
 // Pieces of chains leave with their heads.

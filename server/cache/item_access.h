@@ -68,6 +68,23 @@ class ItemAccess {
     if (plan.is_chained) SetFirstPiece(item, nullptr);
     return item;
   }
+  // A linked copy of a linked item that is not chained, in another slot of the same class. Nobody
+  // may change its fields meanwhile: see Cache::Impl::MoveItem.
+  static Item* Copy(const Item* from, void* slot) {
+    Item* item = new (slot) Item;
+    item->expiry_.store(from->expiry_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    item->last_access_s_.store(from->last_access_s(), std::memory_order_relaxed);
+    item->cas_.store(from->cas(), std::memory_order_relaxed);
+    item->value_bytes_ = from->value_bytes_;
+    item->key_bytes_ = from->key_bytes_;
+    item->access_.store(AccessByte(from), std::memory_order_relaxed);
+    item->pins_.store(0, std::memory_order_relaxed);
+    const auto marks = static_cast<std::uint8_t>(from->state() & ~kKindMask);
+    std::memcpy(Bytes(item), from->Body(), TotalBytes(from) - sizeof(Item));
+    item->state_.store(marks | static_cast<std::uint8_t>(SlotKind::kLinked),
+                       std::memory_order_release);
+    return item;
+  }
   static void SetFirstPiece(Item* item, ChainPiece* piece) {
     const std::size_t offset = FirstPieceOffset(item->FlagsBytes(), item->key_bytes_);
     WriteLink(reinterpret_cast<char*>(item) + offset, piece);
@@ -85,8 +102,20 @@ class ItemAccess {
     return *reinterpret_cast<std::atomic<std::uint8_t>*>(static_cast<char*>(slot) +
                                                          offsetof(ChainPiece, state));
   }
+  // The item that a slot belongs to, if it is in the index.
+  static Item* LinkedItemAt(void* slot) {
+    const std::uint8_t state = StateOf(slot).load(std::memory_order_acquire);
+    const auto kind = static_cast<SlotKind>(state & kKindMask);
+    if (kind == SlotKind::kLinked) return static_cast<Item*>(slot);
+    if (kind != SlotKind::kPiece) return nullptr;
+    Item* head = static_cast<ChainPiece*>(slot)->head;
+    return KindOf(head) == SlotKind::kLinked ? head : nullptr;
+  }
   static SlotKind KindOf(const Item* item) {
     return static_cast<SlotKind>(item->state_.load(std::memory_order_acquire) & kKindMask);
+  }
+  static bool IsLinkedState(std::uint8_t state) {
+    return static_cast<SlotKind>(state & kKindMask) == SlotKind::kLinked;
   }
   static void AddState(Item* item, std::uint8_t bits) {
     item->state_.fetch_or(bits, std::memory_order_relaxed);
@@ -96,7 +125,7 @@ class ItemAccess {
     return item->state_.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_relaxed);
   }
   static std::uint8_t PutState(Item* item, std::uint8_t bits) {
-    return item->state_.fetch_or(bits, std::memory_order_relaxed);
+    return item->state_.fetch_or(bits, std::memory_order_acq_rel);
   }
   // Private to linked; the pin of the draft ends.
   static void MarkLinked(Item* item) {
@@ -154,7 +183,7 @@ class ItemAccess {
     return item->access_.load(std::memory_order_relaxed);
   }
   static void FlipKind(Item* item, SlotKind expected) {
-    const std::uint8_t before = item->state_.fetch_xor(kKindMask, std::memory_order_release);
+    const std::uint8_t before = item->state_.fetch_xor(kKindMask, std::memory_order_acq_rel);
     ENSURE((before & kKindMask) == static_cast<std::uint8_t>(expected));
   }
 };
