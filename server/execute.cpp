@@ -148,7 +148,7 @@ cache::Item* Executor::Fetch(const Command& command, const cache::HashedKey& key
   cache_->MarkAccess(item);
   stats::ClassBlock& counts = block_->classes[cache_->ClassOf(item)];
   if (touches) {
-    item->set_expiry(clock_->ExpiryOf(command.exptime, cache_->now()));
+    cache_->Touch(item, clock_->ExpiryOf(command.exptime, cache_->now()));
     counts.touch_hits.Add();
   } else {
     counts.get_hits.Add();
@@ -245,7 +245,7 @@ void Executor::Touch(const Command& command, const cache::HashedKey& key) {
     block_->touch_misses.Add();
     return answers_.Tell(command, Outcome::kNotFound);
   }
-  item->set_expiry(clock_->ExpiryOf(command.exptime, cache_->now()));
+  cache_->Touch(item, clock_->ExpiryOf(command.exptime, cache_->now()));
   cache_->MarkAccess(item);
   block_->classes[cache_->ClassOf(item)].touch_hits.Add();
   answers_.Tell(command, Outcome::kTouched);

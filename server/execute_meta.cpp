@@ -22,7 +22,7 @@ void Executor::MetaGet(const Command& command, const cache::HashedKey& key) {
   }
   const MetaFound found = Recache(command, item, is_created);
   if (command.sets_exptime && !(is_created && command.create_expiry_is_last)) {
-    item->set_expiry(found.expiry);
+    cache_->Touch(item, found.expiry);
   }
   answers_.MetaHit(command, found);
   if (!command.meta.Has('u')) cache_->MarkAccess(item);
@@ -102,7 +102,7 @@ void Executor::MetaDelete(const Command& command, const cache::HashedKey& key) {
 }
 
 void Executor::MarkStale(const Command& command, cache::Item* item) {
-  if (command.sets_exptime) item->set_expiry(clock_->ExpiryOf(command.exptime, cache_->now()));
+  if (command.sets_exptime) cache_->Touch(item, clock_->ExpiryOf(command.exptime, cache_->now()));
   cache_->MarkStale(item, 0, command.explicit_cas);
 }
 

@@ -57,8 +57,11 @@ bool Cache::Impl::Maintain() {
     heap->limbo.Close(&shared->epochs);
     heap->PostAll();
   }
+  if (heap->limbo.has_closed()) CollectOwn();
   GiveUpWhatIsWanted();
-  return shared->index->NeedsGrowth();
+  const bool is_moving = Move();
+  const bool is_sweeping = Sweep();
+  return is_moving || is_sweeping || shared->index->NeedsGrowth();
 }
 
 void Cache::GoOnline(Now now) { impl_->GoOnline(now); }
@@ -93,6 +96,16 @@ Item* Cache::Find(const HashedKey& key) {
   return nullptr;
 }
 
+std::uint64_t Cache::CollectStep(std::uint64_t cursor, std::vector<Item*>* items) const {
+  const std::size_t before = items->size();
+  cursor = impl_->shared->index->CollectStep(cursor, items);
+  const auto is_dead = [this](const Item* item) { return impl_->IsDead(item); };
+  items->erase(
+      std::remove_if(items->begin() + static_cast<std::ptrdiff_t>(before), items->end(), is_dead),
+      items->end());
+  return cursor;
+}
+
 Miss Cache::last_miss() const { return impl_->last_miss; }
 
 void Cache::MarkAccess(Item* item) {
@@ -102,6 +115,20 @@ void Cache::MarkAccess(Item* item) {
   const std::uint8_t frequency = ItemAccess::Frequency(item);
   if (frequency < ItemAccess::kFrequencyMax) {
     ItemAccess::SetFrequency(item, static_cast<std::uint8_t>(frequency + 1));
+  }
+}
+
+// The expiry first: see Page::LowerDue. An item that is being moved has been marked unlinked before
+// its fields are copied: who sees it linked after the change knows that the copy has it too.
+void Cache::Touch(Item* item, Expiry expiry) {
+  while (item != nullptr) {
+    ItemAccess::SetExpiry(item, expiry);
+    impl_->shared->pages->Of(item).LowerDue(expiry);
+    const std::uint8_t state = ItemAccess::PutState(item, 0);
+    if (ItemAccess::IsLinkedState(state)) return;
+    Item* moved = impl_->Follow(item);
+    if (moved == item) return;
+    item = moved;
   }
 }
 
@@ -158,7 +185,12 @@ void Cache::FlushAll(std::uint32_t delay_s) {
 // -- Marks of the meta protocol.
 
 bool Cache::WinToken(Item* item) {
-  return (ItemAccess::PutState(item, Item::kTokenSent) & Item::kTokenSent) == 0;
+  for (;;) {
+    const std::uint8_t state = ItemAccess::PutState(item, Item::kTokenSent);
+    Item* moved = ItemAccess::IsLinkedState(state) ? item : impl_->Follow(item);
+    if (moved == item || moved == nullptr) return (state & Item::kTokenSent) == 0;
+    item = moved;
+  }
 }
 
 // Under the writer bit, so that no store compares the CAS while it changes.
@@ -167,6 +199,7 @@ bool Cache::MarkStale(Item* item, std::uint64_t compare_cas, std::uint64_t expli
   const HashedKey key = Hash(item->key());
   for (;;) {
     Impl::Place place = index->Look(key.hash, key.text);
+    if (place.item != nullptr && place.item->cas() == item->cas()) item = place.item;  // Moved.
     const bool matches = compare_cas == 0 || item->cas() == compare_cas;
     if (place.item != item || !matches) return matches;
     if (!index->Lock(&place)) continue;

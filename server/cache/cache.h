@@ -33,6 +33,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/cache/chain.h"
 #include "server/cache/clock.h"
@@ -49,6 +50,33 @@ struct Options {
   bool has_cas = true;                                // -C turns it off.
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n: the smallest slot, header and all.
+};
+
+// Of `slabs automove`: never by itself; when a class or thread has clearly more than its part; even
+// when it has little more.
+enum class Automove : std::uint8_t { kOff, kOn, kEager };
+
+enum class Reassigned : std::uint8_t {
+  kOk,        // On its way.
+  kBusy,      // Another one still is.
+  kBadClass,  // There is no such class.
+  kNoSpare,   // The class has fewer than two pages.
+  kSame,      // From and to are the same.
+};
+
+enum class LimitChange : std::uint8_t { kOk, kTooSmall, kTooLarge };
+
+// One size class, over all threads. Exact while all are quiet; else a little late.
+struct ClassStats {
+  std::size_t slot_bytes = 0;
+  std::uint32_t slots_per_page = 0;
+  std::uint32_t page_count = 0;
+  std::uint64_t used_count = 0;  // Slots.
+  std::uint64_t free_count = 0;
+  std::int64_t item_count = 0;
+  std::int64_t item_bytes = 0;       // As TotalBytes.
+  std::uint32_t age_s = 0;           // Since the last access of the least recent of a few items.
+  std::uint32_t evicted_idle_s = 0;  // The same of the item evicted last.
 };
 
 // A key with its hash, computed once a command. Does not own the text.
@@ -177,6 +205,20 @@ class SharedCache {
   // Size classes are numbered from 1 to class_count().
   [[nodiscard]] std::size_t class_count() const;
   [[nodiscard]] std::size_t SlotBytes(std::uint8_t class_id) const;
+  // [0] is unused.
+  [[nodiscard]] std::vector<ClassStats> ReadClasses() const;
+  [[nodiscard]] std::size_t page_bytes() const;
+  // The memory limit as it is now, in whole pages.
+  [[nodiscard]] std::size_t memory_limit_bytes() const;
+  // Lowers or raises the memory limit. A lower one makes the workers give up pages, turn by turn,
+  // whose memory goes back to the system; without eviction only pages that become empty.
+  LimitChange SetMemoryLimit(std::size_t bytes);
+  void SetAutomove(Automove automove);
+  [[nodiscard]] Automove automove() const;
+  // Asks for one page of a class to go to another, 0 being the pool; `from` below 0: of the class
+  // with the most pages. Some worker does it in its next turns.
+  Reassigned Reassign(int from_class, int to_class);
+  [[nodiscard]] bool is_moving() const;
   // Checks every structure, with all Caches off-line and no draft open. Returns what is wrong, or
   // nothing; *item_count is how many items there are.
   [[nodiscard]] std::string Validate(std::size_t* item_count) const;
@@ -219,6 +261,8 @@ class Cache {
   // The item has been read: sets kFetched, the time of last access and the frequency, each only if
   // it changes.
   void MarkAccess(Item* item);
+  // Gives the item another expiry. Does not count as an access.
+  void Touch(Item* item, Expiry expiry);
   [[nodiscard]] std::uint8_t ClassOf(const Item* item) const;
   // Header, flags, key and value: what `me` calls size.
   [[nodiscard]] std::size_t TotalBytes(const Item* item) const;
@@ -238,6 +282,17 @@ class Cache {
   // this thread.
   bool Pin(Item* item);
   void Unpin(Item* item);
+
+  // -- Walking over all items, in slices. *cursor is 0 at first and again at the end. Items that
+  // are there throughout are met, at least once; others may be. Stops nobody.
+  template <typename Visit>
+  void Walk(std::uint64_t* cursor, std::size_t item_count_about, Visit visit) {
+    std::vector<Item*> items;
+    do {
+      *cursor = CollectStep(*cursor, &items);
+    } while (*cursor != 0 && items.size() < item_count_about);
+    for (Item* item : items) visit(item);
+  }
 
   // -- Writing. Begin makes room and may evict; a set never fails while anything can be evicted.
   Room Begin(const HashedKey& key, std::uint32_t client_flags, Expiry expiry,
@@ -261,6 +316,7 @@ class Cache {
  private:
   friend class Draft;
   friend class SharedCache;
+  std::uint64_t CollectStep(std::uint64_t cursor, std::vector<Item*>* items) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

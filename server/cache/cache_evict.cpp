@@ -14,7 +14,11 @@
 namespace cache {
 void Cache::Impl::Account(const Item* item, std::int64_t sign) {
   block->curr_items.Add(sign);
-  block->bytes.Add(sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item)));
+  const std::int64_t bytes = sign * static_cast<std::int64_t>(ItemAccess::TotalBytes(item));
+  block->bytes.Add(bytes);
+  ThreadState::ClassFigures& figures = state->classes[cache->ClassOf(item)];
+  figures.items += sign;
+  figures.bytes += bytes;
 }
 
 // The item has just been taken out of the index by this thread.
@@ -58,9 +62,11 @@ bool Cache::Impl::Evict(Item* item) {
   const bool is_active = ItemAccess::Frequency(item) > 0;
   const bool expires = !item->expiry().is_never();
   stats::ClassBlock& counts = block->classes[cache->ClassOf(item)];
+  const std::uint32_t idle_s = now.steady_s - std::min(now.steady_s, item->last_access_s());
   const std::uint64_t hash = shared->index->Hash(item->key());
   if (!RemoveFromIndex(item, hash)) return false;
   shared->ghosts->Add(hash);
+  state->classes[cache->ClassOf(item)].evicted_idle_s = idle_s;
   counts.evictions.Add();
   if (expires) counts.evicted_nonzero.Add();
   if (!is_fetched) counts.evicted_unfetched.Add();

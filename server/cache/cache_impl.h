@@ -4,6 +4,8 @@
 //   cache_memory.cpp  slots: fast, by evicting, and from other threads
 //   cache_evict.cpp   taking items out, emptying pages, flushed items
 //   cache_policy.cpp  which items stay: newcomers, residents, ghosts
+//   cache_sweep.cpp   expired and flushed items, ahead of need
+//   cache_mover.cpp   pages that go where memory is used faster, and the excess over the limit
 //   draft.cpp         drafts and their memory
 //   cache_store.cpp   Store
 //   cache_delta.cpp   Add
@@ -15,12 +17,42 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "server/cache/cache.h"
 #include "server/cache/item_access.h"
 #include "server/cache/shared_impl.h"
 
 namespace cache {
+
+// How far a thread's sweep has come.
+struct SweepState {
+  bool is_running = false;  // A pass over all pages of the thread.
+  bool is_in_page = false;
+  std::uint8_t class_id = 1;
+  std::size_t position = 0;  // Of the next page, in its class's list.
+  std::uint32_t page = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t slot_count = 0;  // Looked at in this pass.
+  std::uint32_t next_pass_s = 0;
+};
+
+// What a thread's page mover is at.
+struct MoverState {
+  std::uint32_t measured_s = 0;
+  std::vector<std::uint64_t> taken_counts;  // By class, at the last measurement.
+  std::vector<float> page_rates;            // Pages a second, by class.
+  float cache_rate = 0;                     // Of all threads, for each page.
+
+  std::uint8_t surplus_class = 0;
+  std::uint32_t surplus_count = 0;  // Pages still to be given this second.
+
+  bool is_moving = false;
+  std::uint8_t class_id = 0;
+  std::uint32_t page = 0;
+  std::uint32_t slot = 0;
+  unsigned waits = 0;  // Slices spent on this slot.
+};
 
 struct Cache::Impl {
   using Shared = SharedCache::Impl;
@@ -50,6 +82,8 @@ struct Cache::Impl {
   unsigned page_demand_turns = 0;   // Turns since the last one without page demand.
   std::uint32_t reserve_slots = 4;  // See cache_memory.cpp.
   std::uint32_t ghost_look_count = 0;
+  SweepState sweep;
+  MoverState mover;
   std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
 
   // How much a slot is wanted. kAhead: those on their way back to this thread from others will do.
@@ -100,6 +134,32 @@ struct Cache::Impl {
   bool EmptyPage(Heap* from, std::uint32_t number, std::uint8_t for_class);
   [[nodiscard]] bool CanEmpty(std::uint32_t number) const;
   void RemoveFlushed();
+
+  // -- Sweeping (cache_sweep.cpp). Returns whether a pass is under way.
+  bool Sweep();
+  bool FindPageToSweep(std::size_t* pages_left);
+  void SweepSlot(Page* page, void* slot);
+  // To be called for an item that is linked now, so that a sweep sees it or comes again.
+  void NoteForSweep(const Item* item, std::uint32_t generation);
+
+  // -- Moving (cache_mover.cpp).
+  bool Move();
+  void MeasureRates();
+  void ChooseSurplus();
+  void AnswerReassign();
+  bool StartMove(std::uint8_t class_id, std::uint8_t to_class, bool is_asked);
+  template <typename Visit>
+  std::size_t ForEachSampled(std::uint32_t number, Visit visit) const;
+  [[nodiscard]] std::size_t KeeperCount(std::uint32_t number) const;
+  [[nodiscard]] bool IsWorthKeeping(const Item* item) const;
+  bool MoveSlot(void* slot);
+  bool MoveItem(Item* item, void* slot);
+  void FinishMove();
+  bool GiveUpExcess();
+  [[nodiscard]] std::uint32_t SampleAge(std::uint8_t class_id) const;
+  // The item that an item has been moved to since it was found, itself if it was not; null if it is
+  // gone.
+  Item* Follow(Item* item);
   void StartGeneration(bool only_if_due);
 
   // -- Choosing (cache_policy.cpp).

@@ -61,7 +61,7 @@ Stored Cache::Impl::Store(Draft* draft, const StoreRule& rule) {
       full = &joined;
       stored.class_id = joined.class_id();
     }
-    whole.item_->set_expiry(expiry);
+    ItemAccess::SetExpiry(whole.item_, expiry);
     ItemAccess::TakeState(whole.item_, Item::kStale | Item::kTokenSent);
     if (rule.sends_token) ItemAccess::AddState(whole.item_, Item::kTokenSent);
     if (old != nullptr && IsOlder(old, rule)) MarkAsStale(old, whole.item_);
@@ -87,7 +87,7 @@ void Cache::Impl::Join(const Item* old, const Draft& added, bool in_front, Draft
 
 // The value is not the newest: it keeps the time to live and the token of the one it replaces.
 void Cache::Impl::MarkAsStale(const Item* old, Item* item) {
-  item->set_expiry(old->expiry());
+  ItemAccess::SetExpiry(item, old->expiry());
   ItemAccess::AddState(item, Item::kStale | (old->state() & Item::kTokenSent));
 }
 
@@ -96,6 +96,7 @@ bool Cache::Impl::Publish(Place* place, std::uint32_t generation, Draft* draft) 
   ItemAccess::SetGeneration(item, generation);
   ItemAccess::SetLastAccess(item, now.steady_s);
   ItemAccess::MarkLinked(item);
+  NoteForSweep(item, generation);
   Item* old = place->item;
   if (old != nullptr) {
     shared->index->Replace(*place, item);

@@ -37,10 +37,12 @@ class Expiry {
   [[nodiscard]] constexpr bool IsDue(Now now) const {
     return !is_never() && RemainingSeconds(now) <= 0;
   }
+  [[nodiscard]] constexpr bool is_wall() const { return (bits_ & kWallBit) != 0; }
+  // Of whichever clock.
+  [[nodiscard]] constexpr std::uint32_t seconds() const { return bits_ & ~kWallBit; }
   // Seconds left; zero or less when due. Meaningless for Never().
   [[nodiscard]] constexpr std::int64_t RemainingSeconds(Now now) const {
-    const std::int64_t at = bits_ & ~kWallBit;
-    return at - ((bits_ & kWallBit) != 0 ? now.wall_s : now.steady_s);
+    return std::int64_t{seconds()} - (is_wall() ? now.wall_s : now.steady_s);
   }
   friend constexpr bool operator==(Expiry, Expiry) = default;
 

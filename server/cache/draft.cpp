@@ -84,7 +84,7 @@ Room Cache::Impl::Begin(const ItemPlan& plan, std::uint64_t hash, Draft* draft) 
 Room Cache::Impl::BeginWhole(const ItemPlan& plan, std::uint64_t hash, Draft* draft) {
   if (draft->is_open() && draft->item_->value_bytes() == plan.value_bytes &&
       draft->item_->client_flags() == plan.client_flags) {
-    draft->item_->set_expiry(plan.expiry);
+    ItemAccess::SetExpiry(draft->item_, plan.expiry);
     draft->missing_bytes_ = plan.value_bytes;
     draft->piece_ = nullptr;
     return Room::kOk;

@@ -238,6 +238,43 @@ std::uint64_t Index::TakeFromNeighbour(Place* place) {
   return 0;
 }
 
+namespace {
+
+std::uint64_t Reverse(std::uint64_t bits) {
+  std::uint64_t reversed = 0;
+  for (unsigned bit = 0; bit < 64; ++bit) reversed |= (bits >> bit & 1U) << (63U - bit);
+  return reversed;
+}
+
+}  // namespace
+
+// The cursor goes through the hashes in the order of their reversed bits, in which what a pair is
+// split into lies next to each other: a split or a merge changes the width of steps, not what they
+// have covered. It is the hash's part that names the pair.
+std::uint64_t Index::CollectStep(std::uint64_t cursor, std::vector<Item*>* items) const {
+  const std::size_t before = items->size();
+  std::uint64_t pairs = 0;
+  std::uint64_t pair = 0;
+  for (Spin spin;; spin.Wait()) {
+    items->resize(before);
+    pairs = pair_count();
+    pair = LineNumber(cursor << 1U, pairs) / 2;
+    const auto header = [this, pair](std::size_t home) {
+      return lines_->At(pair * 2 + home)->header.load(std::memory_order_acquire);
+    };
+    const std::array<std::uint64_t, 2> headers{header(0), header(1)};
+    if (((headers[0] | headers[1]) & LineHeader::kWriter) != 0) continue;
+    ForEachInPair(pair, [items](Item* item) { items->push_back(item); });
+    FenceAfterMatch();
+    if (header(0) == headers[0] && header(1) == headers[1] && pair_count() == pairs) break;
+  }
+  const unsigned width = static_cast<unsigned>(std::bit_width(pairs));
+  const std::uint64_t half = std::uint64_t{1} << (width - 1);
+  const bool is_split = pair >= half || pair + half < pairs;
+  const unsigned bits = is_split ? width : width - 1;
+  return Reverse(Reverse(cursor | (~std::uint64_t{0} << bits)) + 1);
+}
+
 void Index::Count(Local* local, std::int64_t change) {
   constexpr std::int64_t kMergeEntries = 64;
   local->entry_delta += change;

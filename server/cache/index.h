@@ -27,6 +27,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/cache/hash.h"
 #include "server/cache/index_line.h"
@@ -101,6 +102,9 @@ class Index {
   // during the call may be met twice or not at all.
   template <typename Visit>
   void ForEachInPair(std::uint64_t pair, Visit visit) const;
+  // Appends the entries of one pair to *items and returns the next cursor; 0 begins and ends.
+  // Entries that are in the table from beginning to end are met, whatever its size does meanwhile.
+  std::uint64_t CollectStep(std::uint64_t cursor, std::vector<Item*>* items) const;
   // Keeps the table from growing. Returns false when somebody else has it.
   [[nodiscard]] bool HoldSize() { return !is_resizing_.exchange(true, std::memory_order_acquire); }
   void FreeSize() { is_resizing_.store(false, std::memory_order_release); }

@@ -42,7 +42,6 @@ class Item {
   [[nodiscard]] Expiry expiry() const {
     return Expiry::FromBits(expiry_.load(std::memory_order_relaxed));
   }
-  void set_expiry(Expiry expiry) { expiry_.store(expiry.bits(), std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t last_access_s() const {
     return last_access_s_.load(std::memory_order_relaxed);
   }

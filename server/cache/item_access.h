@@ -70,6 +70,23 @@ class ItemAccess {
     if (plan.is_chained) SetFirstPiece(item, nullptr);
     return item;
   }
+  // A linked copy of a linked item that is not chained, in another slot of the same class. Nobody
+  // may change its fields meanwhile: see Cache::Impl::MoveItem.
+  static Item* Copy(const Item* from, void* slot) {
+    Item* item = new (slot) Item;
+    item->expiry_.store(from->expiry_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    item->last_access_s_.store(from->last_access_s(), std::memory_order_relaxed);
+    item->cas_.store(from->cas(), std::memory_order_relaxed);
+    item->value_bytes_ = from->value_bytes_;
+    item->key_bytes_ = from->key_bytes_;
+    item->access_.store(AccessByte(from), std::memory_order_relaxed);
+    item->pins_.store(0, std::memory_order_relaxed);
+    const auto marks = static_cast<std::uint8_t>(from->state() & ~kKindMask);
+    std::memcpy(Bytes(item), from->Body(), TotalBytes(from) - sizeof(Item));
+    item->state_.store(marks | static_cast<std::uint8_t>(SlotKind::kLinked),
+                       std::memory_order_release);
+    return item;
+  }
   static void SetFirstPiece(Item* item, ChainPiece* piece) {
     const std::size_t offset = FirstPieceOffset(item->FlagsBytes(), item->key_bytes_);
     WriteLink(reinterpret_cast<char*>(item) + offset, piece);
@@ -99,6 +116,9 @@ class ItemAccess {
   static SlotKind KindOf(const Item* item) {
     return static_cast<SlotKind>(item->state_.load(std::memory_order_acquire) & kKindMask);
   }
+  static bool IsLinkedState(std::uint8_t state) {
+    return static_cast<SlotKind>(state & kKindMask) == SlotKind::kLinked;
+  }
   static void AddState(Item* item, std::uint8_t bits) {
     item->state_.fetch_or(bits, std::memory_order_relaxed);
   }
@@ -107,7 +127,7 @@ class ItemAccess {
     return item->state_.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_relaxed);
   }
   static std::uint8_t PutState(Item* item, std::uint8_t bits) {
-    return item->state_.fetch_or(bits, std::memory_order_relaxed);
+    return item->state_.fetch_or(bits, std::memory_order_acq_rel);
   }
   // Private to linked; the pin of the draft ends.
   static void MarkLinked(Item* item) {
@@ -117,7 +137,10 @@ class ItemAccess {
   // Linked to private.
   static void MarkUnlinked(Item* item) { FlipKind(item, SlotKind::kLinked); }
 
-  // -- CAS, access, pins.
+  // -- Expiry, CAS, access, pins.
+  static void SetExpiry(Item* item, Expiry expiry) {
+    item->expiry_.store(expiry.bits(), std::memory_order_relaxed);
+  }
   static void SetCas(Item* item, std::uint64_t cas) {
     item->cas_.store(cas, std::memory_order_relaxed);
   }
@@ -172,7 +195,7 @@ class ItemAccess {
     return item->access_.load(std::memory_order_relaxed);
   }
   static void FlipKind(Item* item, SlotKind expected) {
-    const std::uint8_t before = item->state_.fetch_xor(kKindMask, std::memory_order_release);
+    const std::uint8_t before = item->state_.fetch_xor(kKindMask, std::memory_order_acq_rel);
     ENSURE((before & kKindMask) == static_cast<std::uint8_t>(expected));
   }
 };

@@ -1,4 +1,5 @@
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,6 +25,15 @@ constexpr std::uint32_t kThreadsMax = 1024;
 std::size_t PageBytes(const Options& options) {
   const std::size_t share = options.memory_bytes / (kPagesPerThread * options.thread_count);
   return std::clamp(std::bit_floor(share), kPageBytesMin, kPageBytesMax);
+}
+
+// How far the limit can be raised: address space costs nothing.
+std::uint32_t PageCountMax(std::size_t page_bytes, std::uint32_t page_count) {
+  constexpr std::size_t kTimesMax = 16;
+  const auto system_pages = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  const std::size_t system_bytes = system_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t wanted = std::min(system_bytes / page_bytes, page_count * kTimesMax);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, page_count, UINT32_MAX / 2));
 }
 
 std::size_t SlotBytesMin(const Options& options) {
@@ -87,9 +97,10 @@ std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::st
                     options.class_factor);
   std::uint64_t seed = 0;
   if (!RandomSeed(&seed, error)) return nullptr;
-  auto pages = PageSpace::Reserve(page_bytes, page_count, error);
+  const std::uint32_t page_count_max = PageCountMax(page_bytes, page_count);
+  auto pages = PageSpace::Reserve(page_bytes, page_count, page_count_max, error);
   if (pages == nullptr) return nullptr;
-  const std::size_t entries_max = options.memory_bytes / sizes.SlotBytes(1);
+  const std::size_t entries_max = page_bytes * page_count_max / sizes.SlotBytes(1);
   auto index = Index::Create(entries_max, seed, error);
   if (index == nullptr) return nullptr;
   auto ghosts = GhostTable::Reserve(entries_max, error);
@@ -104,15 +115,85 @@ std::size_t SharedCache::SlotBytes(std::uint8_t class_id) const {
   return impl_->sizes.SlotBytes(class_id);
 }
 
+std::size_t SharedCache::page_bytes() const { return impl_->pages->page_bytes(); }
+std::size_t SharedCache::memory_limit_bytes() const {
+  return impl_->pages->page_count() * page_bytes();
+}
+
+LimitChange SharedCache::SetMemoryLimit(std::size_t bytes) {
+  if (bytes < kMemoryBytesMin || bytes / 2 < options().item_bytes_max) {
+    return LimitChange::kTooSmall;
+  }
+  const std::size_t page_count = bytes / page_bytes();
+  if (page_count > impl_->pages->page_count_max()) return LimitChange::kTooLarge;
+  impl_->pages->SetPageCount(static_cast<std::uint32_t>(page_count));
+  return LimitChange::kOk;
+}
+
+void SharedCache::SetAutomove(Automove automove) {
+  impl_->automove.store(automove, std::memory_order_relaxed);
+}
+Automove SharedCache::automove() const { return impl_->automove.load(std::memory_order_relaxed); }
+
+bool SharedCache::is_moving() const {
+  return impl_->reassign.load(std::memory_order_relaxed) != 0 ||
+         impl_->moves_running.load(std::memory_order_relaxed) != 0;
+}
+
+Reassigned SharedCache::Reassign(int from_class, int to_class) {
+  const auto count = static_cast<int>(class_count());
+  if (from_class == to_class) return Reassigned::kSame;
+  if (from_class > count || to_class < 0 || to_class > count) {
+    return Reassigned::kBadClass;
+  }
+  const std::vector<ClassStats> classes = ReadClasses();
+  auto from = static_cast<std::uint32_t>(std::max(from_class, 0));
+  const auto to = static_cast<std::uint32_t>(to_class);
+  for (std::uint32_t other = 1; from_class < 0 && other < classes.size(); ++other) {
+    if (other != to && classes[other].page_count > classes[from].page_count) from = other;
+  }
+  if (classes[from].page_count < 2) return Reassigned::kNoSpare;
+  if (is_moving()) return Reassigned::kBusy;
+  std::uint32_t expected = 0;
+  const bool is_first =
+      impl_->reassign.compare_exchange_strong(expected, from << 8U | to, std::memory_order_relaxed);
+  return is_first ? Reassigned::kOk : Reassigned::kBusy;
+}
+
+std::vector<ClassStats> SharedCache::ReadClasses() const {
+  std::vector<ClassStats> classes(class_count() + 1);
+  for (std::uint8_t class_id = 1; class_id <= class_count(); ++class_id) {
+    ClassStats& to = classes[class_id];
+    to.slot_bytes = SlotBytes(class_id);
+    to.slots_per_page = impl_->sizes.SlotsPerPage(class_id);
+    for (const auto& thread : impl_->threads) {
+      const ThreadState::ClassFigures& from = thread->classes[class_id];
+      to.item_count += from.items;
+      to.item_bytes += from.bytes;
+      to.age_s = std::max<std::uint32_t>(to.age_s, from.age_s);
+      to.evicted_idle_s = std::max<std::uint32_t>(to.evicted_idle_s, from.evicted_idle_s);
+    }
+  }
+  for (std::uint32_t number = 0; number < impl_->pages->used_until(); ++number) {
+    const Page& page = impl_->pages->At(number);
+    const std::uint8_t class_id = page.class_id.load(std::memory_order_relaxed);
+    if (class_id == 0 || class_id >= classes.size()) continue;
+    ++classes[class_id].page_count;
+    classes[class_id].used_count += page.used_count();
+    classes[class_id].free_count += classes[class_id].slots_per_page - page.used_count();
+  }
+  return classes;
+}
+
 std::string SharedCache::Validate(std::size_t* item_count) const {
   std::string wrong = impl_->index->Validate(item_count);
-  std::size_t page_count = impl_->pages->free_count();
+  std::size_t page_count = 0;
   for (const auto& thread : impl_->threads) {
     if (!wrong.empty()) return wrong;
     wrong = thread->heap.slabs.Validate();
     page_count += thread->heap.slabs.page_count();
   }
-  if (wrong.empty() && page_count != impl_->pages->page_count()) wrong = "a page is lost";
+  if (wrong.empty() && page_count != impl_->pages->held_count()) wrong = "a page is lost";
   return wrong;
 }
 

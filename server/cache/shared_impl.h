@@ -3,6 +3,7 @@
 // Owner: the SharedCache. Threads: as each part says.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,20 @@ struct ThreadState {
   Index::Local index_local;
   std::uint64_t cas_counter = 0;
   std::atomic<bool> has_cache{false};  // Some Cache uses it.
+
+  // What of a thread's classes others may read. Writer: the Cache's thread. A thread may take more
+  // items out of a class than it has put in; the sum over the threads is right.
+  struct ClassFigures {
+    Owned<std::int64_t> items;
+    Owned<std::int64_t> bytes;
+    Owned<std::uint32_t> age_s;  // See ClassStats.
+    Owned<std::uint32_t> evicted_idle_s;
+    Owned<std::uint64_t> moved_pages;
+  };
+  std::array<ClassFigures, SizeClasses::kCountMax + 1> classes;
+  // Pages a second that the thread fills, over the last few seconds, and how many it has.
+  Owned<float> page_rate;
+  Owned<std::uint32_t> page_count;
 };
 
 struct SharedCache::Impl {
@@ -52,6 +67,12 @@ struct SharedCache::Impl {
   // Threads that have looked for a page everywhere and wait until one is given up. Writers: they.
   // Readers: all, once a turn.
   std::atomic<std::uint32_t> page_demand{0};
+
+  // The page mover. Writers: any. Readers: all, once a turn.
+  std::atomic<Automove> automove{Automove::kOn};
+  // A page asked for by Reassign: from << 8 | to, 0 for none. Whoever has one takes it on.
+  std::atomic<std::uint32_t> reassign{0};
+  std::atomic<std::uint32_t> moves_running{0};
 
   // A generation number may be used again only when no item of its last use is left: items of
   // generations before this one are all gone.

@@ -23,6 +23,7 @@ void* SlabAllocator::Take(std::uint8_t class_id) {
     ++page.carved_count;
   }
   --from.available_count;
+  ++from.taken_count;
   if (page.available_count() == 0) Close(&from, number);
   return slot;
 }
@@ -57,6 +58,8 @@ void SlabAllocator::AddPage(std::uint32_t number, std::uint8_t class_id) {
   page.carved_count = 0;
   page.free_count = 0;
   page.free_list = nullptr;
+  page.swept_generation.store(0, std::memory_order_relaxed);
+  page.ForgetDue();
   page.class_position = static_cast<std::uint32_t>(to.pages.size());
   to.pages.push_back(number);
   to.available_count += page.slot_count;

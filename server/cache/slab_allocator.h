@@ -44,6 +44,10 @@ class SlabAllocator {
   [[nodiscard]] std::size_t AvailableCount(std::uint8_t class_id) const {
     return classes_[class_id].available_count;
   }
+  // Slots that Take has ever given.
+  [[nodiscard]] std::uint64_t TakenCount(std::uint8_t class_id) const {
+    return classes_[class_id].taken_count;
+  }
   [[nodiscard]] std::size_t SlotCount(std::uint8_t class_id) const {
     return PagesOf(class_id).size() * sizes_->SlotsPerPage(class_id);
   }
@@ -58,6 +62,7 @@ class SlabAllocator {
     std::vector<std::uint32_t> pages;
     std::vector<std::uint32_t> open;  // Pages with free slots; the last one gives.
     std::size_t available_count = 0;
+    std::uint64_t taken_count = 0;
     std::size_t hand_page = 0;  // Index into pages.
     std::uint32_t hand_slot = 0;
   };

@@ -15,7 +15,7 @@ constexpr std::size_t kPageBytes = 4096;
 
 std::unique_ptr<PageSpace> Pages(std::uint32_t count) {
   std::string error;
-  auto pages = PageSpace::Reserve(kPageBytes, count, &error);
+  auto pages = PageSpace::Reserve(kPageBytes, count, 2 * count, &error);
   REQUIRE_MESSAGE(pages != nullptr, error);
   return pages;
 }
@@ -31,6 +31,43 @@ TEST_CASE("the pool gives every page once, aligned") {
   CHECK(pages->NumberOf(pages->Start(3) + kPageBytes - 1) == 3);
   pages->GiveFree(4);
   CHECK(pages->TakeFree() == 4);
+}
+
+TEST_CASE("the limit of pages held can rise and fall, and what is beyond it is told") {
+  const auto pages = Pages(4);
+  std::vector<std::uint32_t> held;
+  for (int n = 0; n < 4; ++n) held.push_back(pages->TakeFree());
+  CHECK(pages->TakeFree() == PageSpace::kNone);
+  pages->SetPageCount(6);
+  held.push_back(pages->TakeFree());
+  held.push_back(pages->TakeFree());
+  CHECK(held.back() != PageSpace::kNone);
+  CHECK(pages->TakeFree() == PageSpace::kNone);
+  pages->SetPageCount(3);
+  CHECK(pages->excess_count() == 3);
+  for (int n = 0; n < 3; ++n) {
+    pages->GiveFree(held.back());
+    held.pop_back();
+  }
+  CHECK(pages->excess_count() == 0);
+  CHECK(pages->TakeFree() == PageSpace::kNone);
+  pages->GiveFree(held.back());
+  CHECK(pages->free_count() == 1);
+}
+
+TEST_CASE("pages given back beyond the limit, and free ones below it, lose their memory") {
+  const auto pages = Pages(4);
+  const std::uint32_t kept = pages->TakeFree();
+  const std::uint32_t freed = pages->TakeFree();
+  const std::uint32_t beyond = pages->TakeFree();
+  for (const std::uint32_t page : {kept, freed, beyond}) *pages->Start(page) = 'x';
+  pages->GiveFree(freed);
+  CHECK(*pages->Start(freed) == 'x');
+  pages->SetPageCount(1);
+  CHECK(*pages->Start(freed) == 0);
+  pages->GiveFree(beyond);
+  CHECK(*pages->Start(beyond) == 0);
+  CHECK(*pages->Start(kept) == 'x');
 }
 
 TEST_CASE("threads that take and give pages at once never share one") {

@@ -103,6 +103,9 @@ void RunWorkers(const Options& options, std::size_t bytes_max, int turns) {
     for (int turn = 0; turn < turns; ++turn) {
       now.steady_s += turn % 50 == 0 ? 1U : 0U;
       workers[thread]->Turn(20, now);
+      if (thread == 0 && turn % 20 == 0) {
+        many.shared->Reassign(-1, static_cast<int>(seed + static_cast<unsigned>(turn)) & 31);
+      }
     }
   });
   for (const auto& worker : workers) {
@@ -189,7 +192,8 @@ TEST_CASE("no count is lost when many threads count one key") {
 TEST_CASE("no appended piece is lost or torn when many threads append to one key") {
   constexpr std::uint32_t kThreads = 4;
   constexpr int kAppends = 400;
-  SharedFixture many({.memory_bytes = 16 * kMegabyte, .thread_count = kThreads});
+  // Enough that the list is not evicted, whatever waits for threads that are preempted.
+  SharedFixture many({.memory_bytes = 64 * kMegabyte, .thread_count = kThreads});
   OnThreads(kThreads, [&](std::uint32_t thread) {
     Cache& cache = many[thread];
     const std::string part(8, static_cast<char>('a' + thread));
