@@ -11,6 +11,7 @@
 
 #include "coro/ensure.h"
 #include "server/aggregator.h"
+#include "server/server.h"
 #include "server/stats_answer.h"
 #include "server/worker.h"
 
@@ -135,21 +136,50 @@ void Connection::Unpin() {
   pins_.clear();
 }
 
+// `text` is copied.
+coro::Task<bool> Connection::SendText(std::string_view text) {
+  kept_ = std::make_unique<KeptOutput>();
+  kept_->bytes = text.size();
+  kept_->text = std::make_unique_for_overwrite<char[]>(text.size());
+  std::memcpy(kept_->text.get(), text.data(), text.size());
+  kept_->pieces.push_back({kept_->text.get(), text.size()});
+  worker_->block().bytes_written.Add(text.size());
+  const bool is_open = co_await SendKept();
+  co_return is_open;
+}
+
 coro::Task<bool> Connection::AnswerStats() {
   const StatsRequest request = session_.TakeStatsRequest();
   FoldTicket ticket(worker_);
   ticket.resets = AsksReset(request.group);
   worker_->AskFold(&ticket);
   co_await ticket.done.Wait();
-  const std::string answer =
-      WordStats(request, server::AnswerStats(request.group, *worker_, ticket));
-  kept_ = std::make_unique<KeptOutput>();
-  kept_->bytes = answer.size();
-  kept_->text = std::make_unique_for_overwrite<char[]>(answer.size());
-  std::memcpy(kept_->text.get(), answer.data(), answer.size());
-  kept_->pieces.push_back({kept_->text.get(), answer.size()});
-  worker_->block().bytes_written.Add(answer.size());
-  const bool is_open = co_await SendKept();
+  const StatsAnswer answer = server::AnswerStats(request.group, *worker_, ticket);
+  bool is_open = true;
+  if (answer.kind == StatsAnswer::Kind::kDump) {
+    is_open = co_await WriteDump(answer.dump);
+  } else {
+    const std::string text = WordStats(request, answer);
+    is_open = co_await SendText(text);
+  }
+  co_return is_open;
+}
+
+// Other connections get their turns meanwhile.
+coro::Task<bool> Connection::WriteDump(DumpRequest request) {
+  constexpr std::size_t kBytesASend = std::size_t{64} << 10;
+  Dump dump(request, &worker_->cache(), &worker_->server().clock());
+  bool is_open = true;
+  while (is_open && !dump.is_done()) {
+    dump.Step();
+    if (dump.text().size() >= kBytesASend || dump.is_done()) {
+      is_open = co_await SendText(dump.text());
+      dump.text().clear();
+    } else {
+      receiver_.Nudge();
+      co_await receiver_.Wait();
+    }
+  }
   co_return is_open;
 }
 
@@ -185,6 +215,9 @@ coro::Task<> Serve(Worker* worker, int fd) {
     if (progress == Session::Progress::kShutsDown) worker->AskShutDown();
     if (!is_open || EndsConnection(progress)) break;
     if (progress == Session::Progress::kWantsStats) is_open = co_await connection.AnswerStats();
+    if (progress == Session::Progress::kWantsDump) {
+      is_open = co_await connection.WriteDump(connection.session_.dump_request());
+    }
     if (progress == Session::Progress::kYields) {
       worker->block().conn_yields.Add();
       receiver.Nudge();

@@ -60,6 +60,8 @@ class Connection {
   void Keep(const Outgoing& outgoing, std::size_t taken_bytes);
   coro::Task<bool> SendKept();
   coro::Task<bool> AnswerStats();
+  coro::Task<bool> WriteDump(DumpRequest request);
+  coro::Task<bool> SendText(std::string_view text);
   void Unpin();
 
   Worker* worker_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/admin.h"
+#include "server/class_list.h"
 #include "server/protocol/number.h"
 #include "server/protocol/tokens.h"
 #include "server/protocol/words.h"
@@ -333,7 +335,29 @@ Action Executor::Admin(const Command& command) {
     DebugTime(tokens[1]);
     return Action::kGoOn;
   }
-  reply_->Append(words::kError);
+  const bool dumps = tokens[0] == "lru_crawler" && tokens.count == 3 &&
+                     (tokens[1] == "metadump" || tokens[1] == "mgdump");
+  if (dumps) return Dump(tokens);
+  reply_->Append(AnswerAdmin(tokens, &cache_->shared(), settings_));
+  return Action::kGoOn;
+}
+
+// The answer is long and comes in parts: what was asked before must have been answered.
+Action Executor::Dump(const protocol::Tokens& tokens) {
+  const bool is_meta = tokens[1] == "metadump";
+  if (!settings_->lru.crawls.load(std::memory_order_relaxed)) {
+    reply_->Append("CLIENT_ERROR lru crawler disabled\r\n");
+  } else if (!settings_->allows_dump) {
+    reply_->Append(is_meta ? "ERROR metadump not allowed\r\n" : "ERROR key dump not allowed\r\n");
+  } else if (!reply_->is_empty()) {
+    reply_->Append("ERROR cannot pipeline other commands before ");
+    reply_->Append(tokens[1]);
+    reply_->Append(words::kCrlf);
+  } else if (!ReadClassList(tokens[2], cache_->shared().class_count())) {
+    reply_->Append(kBadClass);
+  } else {
+    return Action::kDump;
+  }
   return Action::kGoOn;
 }
 

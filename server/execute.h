@@ -14,6 +14,7 @@
 #include "server/cache/cache.h"
 #include "server/clock.h"
 #include "server/protocol/command.h"
+#include "server/protocol/tokens.h"
 #include "server/reply.h"
 #include "server/settings.h"
 #include "stats/block.h"
@@ -25,6 +26,7 @@ enum class Action : std::uint8_t {
   kGoOn,
   kClose,     // Send what there is, then close.
   kStats,     // Answer command.line once the statistics have been folded.
+  kDump,      // Write out what command.line asks for.
   kShutDown,  // Stop the server.
 };
 
@@ -70,6 +72,7 @@ class Executor {
   void FlushAll(const protocol::Command& command);
   void SetVerbosity(const protocol::Command& command);
   Action Admin(const protocol::Command& command);
+  Action Dump(const protocol::Tokens& tokens);
   void DebugTime(std::string_view argument);
   void DropOld(const protocol::Command& command, const cache::HashedKey& key);
   void CountStored(const cache::Stored& stored, bool is_cas);

@@ -67,7 +67,7 @@ constexpr std::array kRows = {
     Row{"worker_logbuf_size", Plan::kNotYet, Value::kAny},
     Row{"slab_sizes", Plan::kNotYet, Value::kAny},
     Row{"slab_chunk_max", Plan::kNotYet, Value::kAny},
-    Row{"track_sizes", Plan::kNotYet, Value::kNone},
+    Row{"track_sizes", Plan::kTakesEffect, Value::kNone},
     Row{"drop_privileges", Plan::kNotYet, Value::kNone},
     Row{"read_buf_mem_limit", Plan::kNotYet, Value::kAny},
     Row{"proxy_config", Plan::kNever, Value::kAny},
@@ -81,6 +81,10 @@ Outcome Bad(std::string text) { return std::unexpected(std::move(text)); }
 Outcome Obey(std::string_view name, std::string_view value, Settings* settings) {
   if (name == "maxconns_fast" || name == "no_maxconns_fast") {
     settings->refuses_fast = name == "maxconns_fast";
+    return {};
+  }
+  if (name == "track_sizes") {
+    settings->tracks_sizes = true;
     return {};
   }
   settings->idle_timeout_s = *protocol::ParseNumber<std::uint32_t>(value);  // Judged by now.

@@ -186,6 +186,14 @@ Session::Progress Session::Follow(Action action, const Command& command) {
                       .frame = command.binary};
     return Progress::kWantsStats;
   }
+  if (action == Action::kDump) {
+    const protocol::Tokens tokens = protocol::Split(command.line);
+    const bool is_meta = tokens[1] == "metadump";
+    const std::size_t class_count = tools_->cache->shared().class_count();
+    dump_request_ = {.kind = is_meta ? DumpRequest::Kind::kMeta : DumpRequest::Kind::kMg,
+                     .classes = *ReadClassList(tokens[2], class_count)};
+    return Progress::kWantsDump;
+  }
   return action == Action::kShutDown ? Progress::kShutsDown : Progress::kCloses;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/dump.h"
 #include "server/execute.h"
 #include "server/input.h"
 #include "server/limits.h"
@@ -54,6 +55,7 @@ class Session {
     kReplyFull,   // Send, then go on.
     kYields,      // Its share of this turn is used up.
     kWantsStats,  // Answer TakeStatsRequest(), then go on.
+    kWantsDump,   // Write dump_request() out, then go on.
     kShutsDown,   // Stop the server, and close.
     kCloses,      // Send, then close.
   };
@@ -69,6 +71,8 @@ class Session {
 
   // What made Run return kWantsStats.
   StatsRequest TakeStatsRequest() { return std::move(stats_request_); }
+  // What made it return kWantsDump.
+  [[nodiscard]] const DumpRequest& dump_request() const { return dump_request_; }
   [[nodiscard]] std::uint32_t last_command_s() const { return last_command_s_; }
 
  private:
@@ -97,6 +101,7 @@ class Session {
   protocol::ClassicParser parser_;
   std::unique_ptr<PendingValue> pending_;  // A value that has not come whole.
   StatsRequest stats_request_;
+  DumpRequest dump_request_;
 };
 
 }  // namespace server

@@ -20,6 +20,23 @@ struct ListenAddress {
   std::int32_t port = -1;  // -1: the one of -p.
 };
 
+// What administrators tune of memcached's LRU and crawler: kept and shown, with no other effect.
+// Writers: main, the worker that carries out the command. Readers: any, relaxed.
+struct LruSettings {
+  std::atomic<bool> crawls{true};
+  std::atomic<std::uint32_t> crawl_sleep_us{100};
+  std::atomic<std::uint32_t> crawl_count{0};
+  std::atomic<bool> is_segmented{true};
+  std::atomic<std::uint32_t> hot_percent{20};
+  std::atomic<std::uint32_t> warm_percent{40};
+  std::atomic<double> hot_factor{0.2};
+  std::atomic<double> warm_factor{2.0};
+  std::atomic<std::int32_t> temporary_ttl_s{-1};  // Below 0: none.
+  std::atomic<double> automove_ratio{0.8};
+  std::atomic<double> automove_freeratio{0.01};
+  std::atomic<std::uint32_t> automove_window_s{10};
+};
+
 struct Settings {
   // Network.
   std::int32_t tcp_port = 11211;  // -p; 0: none, -1: any free one
@@ -50,6 +67,8 @@ struct Settings {
   // What clients may do.
   bool allows_flush = true;      // -F
   bool allows_shutdown = false;  // -A
+  bool allows_dump = true;       // -X
+  bool tracks_sizes = false;     // -o track_sizes
 
   // The process.
   bool becomes_daemon = false;     // -d
@@ -61,6 +80,7 @@ struct Settings {
 
   // Writers: main at start, the worker that carries out `verbosity`. Readers: any, relaxed.
   std::atomic<std::int32_t> verbosity{0};  // -v
+  LruSettings lru;
   // A test-only command, on when RINGCACHED_DEBUG_COMMANDS=1 is in the environment.
   bool has_debug_commands = false;
 };

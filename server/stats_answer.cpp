@@ -5,8 +5,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <iterator>
+#include <algorithm>
 
+#include "server/protocol/number.h"
 #include "server/protocol/tokens.h"
 #include "server/protocol/words.h"
 #include "server/server.h"
@@ -17,28 +18,7 @@ namespace {
 
 namespace words = protocol::words;
 
-// Collects names and values.
-class Lines {
- public:
-  template <typename Value>
-  void Add(std::string_view name, const Value& value) {
-    lines_.emplace_back(name, fmt::to_string(value));
-  }
-  // memcached's mechanisms that have no counterpart here.
-  void AddZeros(std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) Add(name, 0);
-  }
-  void AddYesNo(std::string_view name, bool value) { Add(name, value ? "yes" : "no"); }
-  void AddSeconds(std::string_view name, const timeval& time) {
-    Add(name, fmt::format("{}.{:06}", time.tv_sec, time.tv_usec));
-  }
-  StatsAnswer Finish() { return {.kind = StatsAnswer::Kind::kLines, .lines = std::move(lines_)}; }
-
- private:
-  std::vector<std::pair<std::string, std::string>> lines_;
-};
-
-void AddProcess(Worker& worker, Lines* lines) {
+void AddProcess(Worker& worker, StatLines* lines) {
   const cache::Now now = worker.cache().now();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -52,7 +32,7 @@ void AddProcess(Worker& worker, Lines* lines) {
   lines->AddSeconds("rusage_system", usage.ru_stime);
 }
 
-void AddConnections(const Settings& settings, const stats::Snapshot& sum, Lines* lines) {
+void AddConnections(const Settings& settings, const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("max_connections", settings.connections_max);
   lines->Add("curr_connections", sum.curr_connections);
   lines->Add("total_connections", sum.total_connections);
@@ -67,7 +47,7 @@ void AddConnections(const Settings& settings, const stats::Snapshot& sum, Lines*
   lines->AddZeros({"reserved_fds", "unexpected_napi_ids", "round_robin_fallback"});
 }
 
-void AddCommands(const stats::Snapshot& sum, Lines* lines) {
+void AddCommands(const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("cmd_get", sum.get_hits + sum.get_misses);
   lines->Add("cmd_set", sum.cmd_set);
   lines->Add("cmd_flush", sum.cmd_flush);
@@ -94,7 +74,7 @@ void AddCommands(const stats::Snapshot& sum, Lines* lines) {
   lines->Add("auth_errors", sum.auth_errors);
 }
 
-void AddServing(const Settings& settings, const stats::Snapshot& sum, Lines* lines) {
+void AddServing(const Settings& settings, const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("idle_kicks", sum.idle_kicks);
   lines->Add("bytes_read", sum.bytes_read);
   lines->Add("bytes_written", sum.bytes_written);
@@ -106,31 +86,20 @@ void AddServing(const Settings& settings, const stats::Snapshot& sum, Lines* lin
   lines->Add("conn_yields", sum.conn_yields);
 }
 
-void AddIndexAndMover(Lines* lines) {
-  lines->AddZeros({"hash_power_level",
-                   "hash_bytes",
-                   "hash_is_expanding",
-                   "slab_reassign_rescues",
-                   "slab_reassign_chunk_rescues",
-                   "slab_reassign_inline_reclaim",
-                   "slab_reassign_busy_items",
-                   "slab_reassign_busy_deletes",
-                   "slab_reassign_busy_nomem",
-                   "slab_reassign_last_busy_status",
-                   "slab_reassign_running",
-                   "slabs_moved",
-                   "lru_crawler_running",
-                   "lru_crawler_starts",
-                   "lru_maintainer_juggles",
-                   "malloc_fails",
-                   "log_worker_dropped",
-                   "log_worker_written",
-                   "log_watcher_skipped",
-                   "log_watcher_sent",
-                   "log_watchers"});
+void AddIndexAndMover(const cache::SharedCache& cache, const stats::Snapshot& sum,
+                      StatLines* lines) {
+  lines->Add("slab_reassign_rescues", sum.slab_reassign_rescues);
+  lines->Add("slab_reassign_running", cache.is_moving() ? 1 : 0);
+  lines->Add("slabs_moved", sum.slabs_moved);
+  lines->AddZeros(
+      {"hash_power_level", "hash_bytes", "hash_is_expanding", "slab_reassign_chunk_rescues",
+       "slab_reassign_inline_reclaim", "slab_reassign_busy_items", "slab_reassign_busy_deletes",
+       "slab_reassign_busy_nomem", "slab_reassign_last_busy_status", "lru_crawler_running",
+       "lru_crawler_starts", "lru_maintainer_juggles", "malloc_fails", "log_worker_dropped",
+       "log_worker_written", "log_watcher_skipped", "log_watcher_sent", "log_watchers"});
 }
 
-void AddItems(const stats::Snapshot& sum, Lines* lines) {
+void AddItems(const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("bytes", sum.bytes);
   lines->Add("curr_items", sum.curr_items);
   lines->Add("total_items", sum.total_items);
@@ -140,18 +109,19 @@ void AddItems(const stats::Snapshot& sum, Lines* lines) {
   lines->Add("evicted_active", sum.evicted_active);
   lines->Add("evictions", sum.evictions);
   lines->Add("reclaimed", sum.reclaimed);
-  lines->AddZeros({"crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked",
-                   "moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims",
-                   "lru_bumps_dropped"});
+  lines->Add("crawler_reclaimed", sum.crawler_reclaimed);
+  lines->Add("crawler_items_checked", sum.crawler_items_checked);
+  lines->AddZeros({"lrutail_reflocked", "moves_to_cold", "moves_to_warm", "moves_within_lru",
+                   "direct_reclaims", "lru_bumps_dropped"});
 }
 
 StatsAnswer General(Worker& worker, const stats::Snapshot& sum) {
-  Lines lines;
+  StatLines lines;
   AddProcess(worker, &lines);
   AddConnections(worker.settings(), sum, &lines);
   AddCommands(sum, &lines);
   AddServing(worker.settings(), sum, &lines);
-  AddIndexAndMover(&lines);
+  AddIndexAndMover(worker.server().shared_cache(), sum, &lines);
   AddItems(sum, &lines);
   return lines.Finish();
 }
@@ -165,8 +135,9 @@ std::string Inter(const Settings& settings) {
   return text.empty() ? "NULL" : text;
 }
 
-StatsAnswer SettingsGroup(const Settings& settings) {
-  Lines lines;
+StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& cache) {
+  const LruSettings& lru = settings.lru;
+  StatLines lines;
   lines.Add("maxbytes", settings.memory_bytes);
   lines.Add("maxconns", settings.connections_max);
   lines.Add("tcpport", settings.tcp_port);
@@ -194,23 +165,28 @@ StatsAnswer SettingsGroup(const Settings& settings) {
   lines.AddYesNo("maxconns_fast", settings.refuses_fast);
   lines.Add("hashpower_init", 0);
   lines.AddYesNo("slab_reassign", true);
-  lines.Add("slab_automove", 1);
-  lines.Add("slab_automove_ratio", "0.80");
-  lines.Add("slab_automove_window", 10);
+  lines.Add("slab_automove", static_cast<int>(cache.automove()));
+  lines.Add("slab_automove_ratio", fmt::format("{:.2f}", lru.automove_ratio.load()));
+  lines.Add("slab_automove_window", lru.automove_window_s.load());
   lines.Add("slab_chunk_max", std::size_t{512} << 10);
-  lines.AddYesNo("lru_crawler", true);
-  lines.AddZeros({"lru_crawler_sleep", "lru_crawler_tocrawl", "tail_repair_time"});
+  lines.AddYesNo("lru_crawler", lru.crawls.load());
+  lines.Add("lru_crawler_sleep", lru.crawl_sleep_us.load());
+  lines.Add("lru_crawler_tocrawl", lru.crawl_count.load());
+  lines.AddZeros({"tail_repair_time"});
   lines.AddYesNo("flush_enabled", settings.allows_flush);
-  lines.AddYesNo("dump_enabled", true);
+  lines.AddYesNo("dump_enabled", settings.allows_dump);
   lines.Add("hash_algorithm", "xxh3");
   lines.AddYesNo("lru_maintainer_thread", false);
-  lines.AddYesNo("lru_segmented", false);
-  lines.AddZeros({"hot_lru_pct", "warm_lru_pct", "hot_max_factor", "warm_max_factor"});
-  lines.AddYesNo("temp_lru", false);
-  lines.AddZeros({"temporary_ttl"});
+  lines.AddYesNo("lru_segmented", lru.is_segmented.load());
+  lines.Add("hot_lru_pct", lru.hot_percent.load());
+  lines.Add("warm_lru_pct", lru.warm_percent.load());
+  lines.Add("hot_max_factor", fmt::format("{:.2f}", lru.hot_factor.load()));
+  lines.Add("warm_max_factor", fmt::format("{:.2f}", lru.warm_factor.load()));
+  lines.AddYesNo("temp_lru", lru.temporary_ttl_s.load() >= 0);
+  lines.Add("temporary_ttl", std::max(lru.temporary_ttl_s.load(), 0));
   lines.Add("idle_timeout", settings.idle_timeout_s);
   lines.AddZeros({"watcher_logbuf_size", "worker_logbuf_size", "read_buf_mem_limit"});
-  lines.AddYesNo("track_sizes", false);
+  lines.AddYesNo("track_sizes", settings.tracks_sizes);
   lines.AddYesNo("inline_ascii_response", false);
   lines.AddYesNo("drop_privileges", false);
   lines.AddZeros({"num_napi_ids"});
@@ -219,6 +195,46 @@ StatsAnswer SettingsGroup(const Settings& settings) {
   lines.Add("ring_depth", settings.ring_depth);
   lines.Add("cq_depth", settings.cq_depth);
   return lines.Finish();
+}
+
+StatsAnswer Kind(StatsAnswer::Kind kind) {
+  StatsAnswer answer;
+  answer.kind = kind;
+  return answer;
+}
+
+StatsAnswer Text(std::string_view text) {
+  StatsAnswer answer = Kind(StatsAnswer::Kind::kText);
+  answer.text = text;
+  return answer;
+}
+
+StatsAnswer SizesGroup(const Settings& settings) {
+  if (!settings.tracks_sizes) {
+    StatLines lines;
+    lines.Add("sizes_status", "disabled");
+    return lines.Finish();
+  }
+  StatsAnswer answer = Kind(StatsAnswer::Kind::kDump);
+  answer.dump.kind = DumpRequest::Kind::kSizes;
+  answer.dump.classes.AddAll();
+  return answer;
+}
+
+// cachedump CLASS LIMIT
+StatsAnswer CacheDump(const protocol::Tokens& tokens, const Settings& settings,
+                      const cache::SharedCache& cache) {
+  if (!settings.allows_dump) return Text("CLIENT_ERROR stats cachedump not allowed\r\n");
+  if (tokens.count < 3) return Text("CLIENT_ERROR bad command line\r\n");
+  const auto class_id = protocol::ParseNumber<std::uint32_t>(tokens[1]);
+  const auto limit = protocol::ParseNumber<std::uint32_t>(tokens[2]);
+  if (!class_id || !limit) return Text(words::kBadFormat);
+  if (*class_id > cache.class_count()) return Text("CLIENT_ERROR Illegal slab id\r\n");
+  StatsAnswer answer = Kind(StatsAnswer::Kind::kDump);
+  answer.dump.kind = DumpRequest::Kind::kCache;
+  answer.dump.classes.Add(static_cast<std::uint8_t>(*class_id));
+  answer.dump.item_count_max = *limit;
+  return answer;
 }
 
 // The group's name, or a beginning of it: memcached compares as many bytes as the client sent.
@@ -234,8 +250,15 @@ bool AsksReset(std::string_view group) {
 StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket& ticket) {
   const protocol::Tokens tokens = protocol::Split(group);
   if (tokens.count == 0) return General(worker, *ticket.snapshot);
-  if (AsksReset(group)) return {.kind = StatsAnswer::Kind::kReset, .lines = {}};
-  if (Names(tokens[0], "settings")) return SettingsGroup(worker.settings());
+  if (AsksReset(group)) return Kind(StatsAnswer::Kind::kReset);
+  const std::string_view name = tokens[0];
+  cache::SharedCache& cache = worker.server().shared_cache();
+  if (Names(name, "settings")) return SettingsGroup(worker.settings(), cache);
+  if (Names(name, "items")) return ItemsGroup(cache, *ticket.snapshot);
+  if (Names(name, "slabs")) return SlabsGroup(cache, *ticket.snapshot);
+  if (Names(name, "sizes")) return SizesGroup(worker.settings());
+  if (Names(name, "cachedump")) return CacheDump(tokens, worker.settings(), cache);
+  if (name == "extstore") return StatLines().Finish();
   return {};
 }
 

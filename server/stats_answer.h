@@ -7,12 +7,17 @@
 // Threads: a worker's; reads the server's settings and the folded sum.
 #pragma once
 
+#include <fmt/format.h>
+#include <sys/time.h>
+
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/aggregator.h"
+#include "server/dump.h"
 #include "server/stats_request.h"
 #include "server/worker.h"
 
@@ -22,12 +27,46 @@ namespace server {
 struct StatsAnswer {
   enum class Kind : std::uint8_t {
     kLines,    // Names and values.
+    kText,     // As the classic protocol has it; binary knows no such group.
+    kDump,     // A walk over the items.
     kReset,    // The counters begin anew.
     kUnknown,  // There is no such group.
   };
   Kind kind = Kind::kUnknown;
   std::vector<std::pair<std::string, std::string>> lines;
+  std::string text;
+  DumpRequest dump;
 };
+
+// Names and values, in order.
+class StatLines {
+ public:
+  template <typename Value>
+  void Add(std::string_view name, const Value& value) {
+    lines_.emplace_back(name, fmt::to_string(value));
+  }
+  // memcached's mechanisms that have no counterpart here.
+  void AddZeros(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) Add(name, 0);
+  }
+  void AddYesNo(std::string_view name, bool value) { Add(name, value ? "yes" : "no"); }
+  void AddSeconds(std::string_view name, const timeval& time) {
+    Add(name, fmt::format("{}.{:06}", time.tv_sec, time.tv_usec));
+  }
+  StatsAnswer Finish() {
+    StatsAnswer answer;
+    answer.kind = StatsAnswer::Kind::kLines;
+    answer.lines = std::move(lines_);
+    return answer;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> lines_;
+};
+
+// The groups `items` and `slabs`: stats_classes.cpp.
+StatsAnswer ItemsGroup(const cache::SharedCache& cache, const stats::Snapshot& sum);
+StatsAnswer SlabsGroup(const cache::SharedCache& cache, const stats::Snapshot& sum);
 
 // `group`: what stands behind "stats".
 bool AsksReset(std::string_view group);

@@ -17,6 +17,7 @@ namespace words = protocol::words;
 std::string ClassicStats(const StatsAnswer& answer) {
   if (answer.kind == StatsAnswer::Kind::kReset) return std::string(words::kReset);
   if (answer.kind == StatsAnswer::Kind::kUnknown) return std::string(words::kError);
+  if (answer.kind == StatsAnswer::Kind::kText) return answer.text;
   std::string text;
   for (const auto& [name, value] : answer.lines) {
     fmt::format_to(std::back_inserter(text), "STAT {} {}\r\n", name, value);
@@ -37,7 +38,9 @@ void AppendFrame(const protocol::BinaryFrame& frame, BinaryStatus status, std::s
 // A frame a line, and one with nothing in it for the end.
 std::string BinaryStats(const protocol::BinaryFrame& frame, const StatsAnswer& answer) {
   std::string text;
-  if (answer.kind == StatsAnswer::Kind::kUnknown) {
+  const bool is_unknown =
+      answer.kind == StatsAnswer::Kind::kUnknown || answer.kind == StatsAnswer::Kind::kText;
+  if (is_unknown) {
     const auto status = BinaryStatus::kNotFound;
     AppendFrame(frame, status, {}, protocol::TextOf(status), &text);
     return text;

@@ -8,7 +8,8 @@
 
 namespace cache {
 
-Cache::Cache(SharedCache* shared, std::uint32_t thread_index, stats::Block* block) {
+Cache::Cache(SharedCache* shared, std::uint32_t thread_index, stats::Block* block)
+    : shared_(shared) {
   ENSURE(thread_index < shared->impl_->options.thread_count);
   impl_ = std::make_unique<Impl>(this, shared->impl_.get(), thread_index, block);
   ENSURE(!impl_->state->has_cache.exchange(true));

@@ -237,6 +237,7 @@ class Cache {
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
+  [[nodiscard]] SharedCache& shared() const { return *shared_; }
 
   // -- Turns. Between GoOnline and GoOffline memory that others retire stays; a worker that waits
   // in the kernel must be off-line, or nobody gets memory back.
@@ -318,6 +319,7 @@ class Cache {
   friend class SharedCache;
   std::uint64_t CollectStep(std::uint64_t cursor, std::vector<Item*>* items) const;
   struct Impl;
+  SharedCache* shared_;
   std::unique_ptr<Impl> impl_;
 };
 
