@@ -81,6 +81,7 @@ class Server {
 
   std::expected<void, std::string> OpenCache();
   std::expected<void, std::string> OpenWorkers();
+  void StartThread(Seat* seat, std::latch* opened);
   void RunWorker(Seat* seat, std::latch* opened);
   coro::Task<> SignalLoop();
   coro::Task<> OrderLoop();
