@@ -28,6 +28,11 @@ sigset_t HandledSignals() {
 
 }  // namespace
 
+void BlockSignals() {
+  const sigset_t signals = HandledSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 Server::Server(Settings* settings, std::vector<ListeningSocket> sockets)
     : settings_(settings), sockets_(std::move(sockets)), block_(std::make_unique<stats::Block>()) {}
 
@@ -58,9 +63,7 @@ std::string Server::RingText() const {
 // -- The beginning.
 
 std::expected<void, std::string> Server::Open() {
-  // Blocked here and so in every thread: signals are read from a descriptor by the control ring.
   const sigset_t signals = HandledSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 

@@ -33,6 +33,10 @@
 
 namespace server {
 
+// Blocks the signals that the control ring reads from a descriptor, in this thread and those it
+// starts. Before anything listens: one that comes during the start is obeyed right after it.
+void BlockSignals();
+
 class Server {
  public:
   Server(Settings* settings, std::vector<ListeningSocket> sockets);
