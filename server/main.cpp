@@ -80,6 +80,7 @@ int Main(int argc, const char* const* argv) {
   if (auto farewell = ReadConfig(argc, argv, &settings)) return Leave(*farewell);
   if (settings.checks_health) return CheckHealth(settings);
   SetUpLog();
+  BlockSignals();
   auto sockets = OpenListeningSockets(settings);
   if (!sockets) {
     return Leave(

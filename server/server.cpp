@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <latch>
+#include <system_error>
 #include <utility>
 
 namespace server {
@@ -26,6 +27,11 @@ sigset_t HandledSignals() {
 }
 
 }  // namespace
+
+void BlockSignals() {
+  const sigset_t signals = HandledSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
 
 Server::Server(Settings* settings, std::vector<ListeningSocket> sockets)
     : settings_(settings), sockets_(std::move(sockets)), block_(std::make_unique<stats::Block>()) {}
@@ -57,9 +63,7 @@ std::string Server::RingText() const {
 // -- The beginning.
 
 std::expected<void, std::string> Server::Open() {
-  // Blocked here and so in every thread: signals are read from a descriptor by the control ring.
   const sigset_t signals = HandledSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 
@@ -101,9 +105,7 @@ std::expected<void, std::string> Server::OpenWorkers() {
     aggregator_->AddBlock(&seats_[index].worker->block());
   }
   std::latch opened(static_cast<std::ptrdiff_t>(count));
-  for (Seat& seat : seats_) {
-    seat.thread = std::thread([this, &seat, &opened] { RunWorker(&seat, &opened); });
-  }
+  for (Seat& seat : seats_) StartThread(&seat, &opened);
   opened.wait();
   const auto failed =
       std::ranges::find_if(seats_, [](const Seat& seat) { return seat.error != 0; });
@@ -112,11 +114,26 @@ std::expected<void, std::string> Server::OpenWorkers() {
     return {};
   }
   const int error = failed->error;
+  const bool has_thread = failed->thread.joinable();
   for (Seat& seat : seats_) {
     if (seat.error == 0) seat.worker->Post(nullptr, {.kind = WorkerMessage::Kind::kStop});
-    seat.thread.join();
+    if (seat.thread.joinable()) seat.thread.join();
   }
-  return std::unexpected(uring::ExplainSetupFailure(error, ring_options()));
+  if (has_thread) return std::unexpected(uring::ExplainSetupFailure(error, ring_options()));
+  return std::unexpected(
+      fmt::format("thread {} of {} cannot be started: {}; raise the limit of processes (ulimit -u, "
+                  "--pids-limit, TasksMax) or use fewer --threads",
+                  failed - seats_.begin() + 1, count, std::strerror(error)));
+}
+
+// A thread that the system refuses is an error of its seat.
+void Server::StartThread(Seat* seat, std::latch* opened) {
+  try {
+    seat->thread = std::thread([this, seat, opened] { RunWorker(seat, opened); });
+  } catch (const std::system_error& refusal) {
+    seat->error = refusal.code().value();
+    opened->count_down();
+  }
 }
 
 // The body of a worker's thread.

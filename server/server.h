@@ -33,6 +33,10 @@
 
 namespace server {
 
+// Blocks the signals that the control ring reads from a descriptor, in this thread and those it
+// starts. Before anything listens: one that comes during the start is obeyed right after it.
+void BlockSignals();
+
 class Server {
  public:
   Server(Settings* settings, std::vector<ListeningSocket> sockets);
@@ -81,6 +85,7 @@ class Server {
 
   std::expected<void, std::string> OpenCache();
   std::expected<void, std::string> OpenWorkers();
+  void StartThread(Seat* seat, std::latch* opened);
   void RunWorker(Seat* seat, std::latch* opened);
   coro::Task<> SignalLoop();
   coro::Task<> OrderLoop();

@@ -2,9 +2,11 @@
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "test/process/child.h"
+#include "test/process/syscall_filter.h"
 #include "test/support/server_process.h"
 #include "test/support/socket_handle.h"
 
@@ -28,14 +31,23 @@ std::string Text(const Flags& flags) {
   return text;
 }
 
+// A system call that the server finds refused. None: nothing is.
+struct RefusedCall {
+  int number = -1;
+  int error = 0;
+};
+
 // Runs the server with these flags until it ends; a server that goes on is killed after a while.
-process::ChildEnd Run(const Flags& flags) {
+process::ChildEnd Run(const Flags& flags, RefusedCall refused = {}) {
   const std::string path = support::ServerPath();
   Flags words = {path, "-l", "127.0.0.1", "-p", "-1", "-t", "2"};
   if (geteuid() == 0) words.insert(words.end(), {"-u", "root"});
   words.insert(words.end(), flags.begin(), flags.end());
   return process::RunInChild(
-      [&words] {
+      [&words, refused] {
+        if (refused.number >= 0 && !process::RefuseSystemCall(refused.number, refused.error)) {
+          return 126;
+        }
         std::vector<char*> arguments;
         for (std::string& word : words) arguments.push_back(word.data());
         arguments.push_back(nullptr);
@@ -178,6 +190,30 @@ TEST_CASE("what the system refuses is named with the flag to change") {
   CheckRefused({"-s", "/" + std::string(200, 's')}, 71, "the path of -s is too long");
   CheckRefused({"-l", "192.0.2.1"}, 71, "192.0.2.1");
   CheckRefused({"-c", "10000000"}, 71, "-c 10000000 needs");
+}
+
+TEST_CASE("system calls that are refused end the start in one line that names the cure") {
+  struct Row {
+    RefusedCall call;
+    int exit_status;
+    const char* part;
+  };
+  const std::vector<Row> table = {
+      {{SYS_io_uring_setup, EPERM}, 69, "--security-opt seccomp="},
+      {{SYS_io_uring_setup, ENOSYS}, 69, "--security-opt seccomp="},
+      {{SYS_io_uring_setup, ENOMEM}, 69, "ulimit -l"},
+      {{SYS_io_uring_setup, EMFILE}, 69, "ulimit -n"},
+      {{SYS_clone3, EAGAIN}, 69, "use fewer --threads"},
+  };
+  for (const Row& row : table) {
+    CAPTURE(row.call.number);
+    CAPTURE(row.call.error);
+    const process::ChildEnd end = Run({}, row.call);
+    CAPTURE(end.output);
+    CHECK(end.exit_status == row.exit_status);
+    CHECK(end.output.find(row.part) != std::string::npos);
+    CHECK(std::ranges::count(end.output, '\n') == 1);
+  }
 }
 
 TEST_CASE("a port in use is named with the flag to change") {
