@@ -65,7 +65,7 @@ std::string_view TuneAutomove(const Tokens& tokens, Settings* settings) {
     return words::kOk;
   }
   const auto ratio = ParseReal(tokens[3]);
-  if (!ratio) return words::kBadFormat;
+  if (!ratio) return words::kError;
   auto& kept =
       tokens[2] == "ratio" ? settings->lru.automove_ratio : settings->lru.automove_freeratio;
   kept.store(*ratio, std::memory_order_relaxed);

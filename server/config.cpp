@@ -68,6 +68,7 @@ std::optional<std::string> JudgeMemory(const RawFlags& raw, Settings* settings) 
   settings->evicts = !raw.disables_evictions;
   settings->has_cas = !raw.disables_cas;
   settings->allows_flush = !raw.disables_flush;
+  settings->allows_dump = !raw.disables_dump;
   return std::nullopt;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 
 #include "server/protocol/number.h"
 
@@ -20,7 +22,7 @@ enum class Plan : std::uint8_t {
   kNever,
 };
 
-enum class Value : std::uint8_t { kNone, kNumber, kHashName, kAny };
+enum class Value : std::uint8_t { kNone, kNumber, kReal, kHashName, kAny };
 
 struct Row {
   std::string_view name;
@@ -48,21 +50,21 @@ constexpr std::array kRows = {
     Row{"no_lru_maintainer", Plan::kNothingToDo, Value::kNone},
     Row{"slab_reassign", Plan::kNothingToDo, Value::kNone},
     Row{"no_slab_reassign", Plan::kNotYet, Value::kNone},
-    Row{"slab_automove", Plan::kNotYet, Value::kAny},
-    Row{"no_slab_automove", Plan::kNotYet, Value::kNone},
-    Row{"slab_automove_ratio", Plan::kNotYet, Value::kAny},
-    Row{"slab_automove_window", Plan::kNotYet, Value::kAny},
-    Row{"slab_automove_freeratio", Plan::kNotYet, Value::kAny},
+    Row{"slab_automove", Plan::kTakesEffect, Value::kNumber},
+    Row{"no_slab_automove", Plan::kTakesEffect, Value::kNone},
+    Row{"slab_automove_ratio", Plan::kTakesEffect, Value::kReal},
+    Row{"slab_automove_window", Plan::kTakesEffect, Value::kNumber},
+    Row{"slab_automove_freeratio", Plan::kTakesEffect, Value::kReal},
     Row{"no_hashexpand", Plan::kNotYet, Value::kNone},
-    Row{"lru_crawler", Plan::kNothingToDo, Value::kNone},
-    Row{"no_lru_crawler", Plan::kNotYet, Value::kNone},
-    Row{"lru_crawler_sleep", Plan::kNotYet, Value::kAny},
-    Row{"lru_crawler_tocrawl", Plan::kNotYet, Value::kAny},
-    Row{"hot_lru_pct", Plan::kNotYet, Value::kAny},
-    Row{"warm_lru_pct", Plan::kNotYet, Value::kAny},
-    Row{"hot_max_factor", Plan::kNotYet, Value::kAny},
-    Row{"warm_max_factor", Plan::kNotYet, Value::kAny},
-    Row{"temporary_ttl", Plan::kNotYet, Value::kAny},
+    Row{"lru_crawler", Plan::kTakesEffect, Value::kNone},
+    Row{"no_lru_crawler", Plan::kTakesEffect, Value::kNone},
+    Row{"lru_crawler_sleep", Plan::kTakesEffect, Value::kNumber},
+    Row{"lru_crawler_tocrawl", Plan::kTakesEffect, Value::kNumber},
+    Row{"hot_lru_pct", Plan::kTakesEffect, Value::kNumber},
+    Row{"warm_lru_pct", Plan::kTakesEffect, Value::kNumber},
+    Row{"hot_max_factor", Plan::kTakesEffect, Value::kReal},
+    Row{"warm_max_factor", Plan::kTakesEffect, Value::kReal},
+    Row{"temporary_ttl", Plan::kTakesEffect, Value::kNumber},
     Row{"watcher_logbuf_size", Plan::kNotYet, Value::kAny},
     Row{"worker_logbuf_size", Plan::kNotYet, Value::kAny},
     Row{"slab_sizes", Plan::kNotYet, Value::kAny},
@@ -78,17 +80,54 @@ constexpr std::array kRows = {
 
 Outcome Bad(std::string text) { return std::unexpected(std::move(text)); }
 
-Outcome Obey(std::string_view name, std::string_view value, Settings* settings) {
-  if (name == "maxconns_fast" || name == "no_maxconns_fast") {
-    settings->refuses_fast = name == "maxconns_fast";
-    return {};
-  }
-  if (name == "track_sizes") {
-    settings->tracks_sizes = true;
-    return {};
-  }
-  settings->idle_timeout_s = *protocol::ParseNumber<std::uint32_t>(value);  // Judged by now.
+std::optional<double> ParseReal(std::string_view text) {
+  double real = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, real);
+  if (error != std::errc{} || stop != end || real < 0) return std::nullopt;
+  return real;
+}
+
+Outcome ObeyReal(std::string_view name, double value, LruSettings* lru) {
+  if (name == "hot_max_factor") lru->hot_factor = value;
+  if (name == "warm_max_factor") lru->warm_factor = value;
+  if (name == "slab_automove_ratio") lru->automove_ratio = value;
+  if (name == "slab_automove_freeratio") lru->automove_freeratio = value;
   return {};
+}
+
+Outcome ObeyNumber(std::string_view name, std::uint32_t value, Settings* settings) {
+  constexpr std::uint32_t kAutomoveMax = 2;
+  LruSettings& lru = settings->lru;
+  if (name == "idle_timeout") settings->idle_timeout_s = value;
+  if (name == "lru_crawler_sleep") lru.crawl_sleep_us = value;
+  if (name == "lru_crawler_tocrawl") lru.crawl_count = value;
+  if (name == "hot_lru_pct") lru.hot_percent = value;
+  if (name == "warm_lru_pct") lru.warm_percent = value;
+  if (name == "temporary_ttl") lru.temporary_ttl_s = static_cast<std::int32_t>(value);
+  if (name == "slab_automove_window") lru.automove_window_s = value;
+  if (name == "slab_automove") {
+    if (value > kAutomoveMax) return Bad("-o slab_automove: give 0, 1 or 2");
+    settings->automove = value;
+  }
+  return {};
+}
+
+Outcome ObeyWord(std::string_view name, Settings* settings) {
+  if (name == "maxconns_fast") settings->refuses_fast = true;
+  if (name == "no_maxconns_fast") settings->refuses_fast = false;
+  if (name == "track_sizes") settings->tracks_sizes = true;
+  if (name == "lru_crawler") settings->lru.crawls = true;
+  if (name == "no_lru_crawler") settings->lru.crawls = false;
+  if (name == "no_slab_automove") settings->automove = 0;
+  return {};
+}
+
+// The value has been judged.
+Outcome Obey(const Row& row, std::string_view value, Settings* settings) {
+  if (row.value == Value::kNone) return ObeyWord(row.name, settings);
+  if (row.value == Value::kReal) return ObeyReal(row.name, *ParseReal(value), &settings->lru);
+  return ObeyNumber(row.name, *protocol::ParseNumber<std::uint32_t>(value), settings);
 }
 
 Outcome JudgeValue(const Row& row, std::string_view value, bool has_value) {
@@ -98,6 +137,9 @@ Outcome JudgeValue(const Row& row, std::string_view value, bool has_value) {
   if (value.empty()) return Bad(fmt::format("-o {0}: give {0}=VALUE", row.name));
   if (row.value == Value::kNumber && !protocol::ParseNumber<std::uint32_t>(value)) {
     return Bad(fmt::format("-o {}={}: give a number", row.name, value));
+  }
+  if (row.value == Value::kReal && !ParseReal(value)) {
+    return Bad(fmt::format("-o {}={}: give a number, like 0.8", row.name, value));
   }
   const bool is_hash = value == "jenkins" || value == "murmur3" || value == "xxh3";
   if (row.value == Value::kHashName && !is_hash) {
@@ -120,7 +162,7 @@ Outcome ReadOne(std::string_view option, Settings* settings) {
   if (auto judged = JudgeValue(*row, value, has_value); !judged) return judged;
   switch (row->plan) {
     case Plan::kTakesEffect:
-      return Obey(name, value, settings);
+      return Obey(*row, value, settings);
     case Plan::kNothingToDo:
       settings->notes.push_back(fmt::format("-o {} is accepted and changes nothing here", name));
       return {};

@@ -113,6 +113,7 @@ void AddCommands(CLI::App* app, Settings* settings, RawFlags* raw) {
   app->option_defaults()->group("What clients may do");
   app->add_flag("-A,--enable-shutdown", settings->allows_shutdown, "allow the shutdown command");
   app->add_flag("-F,--disable-flush-all", raw->disables_flush, "refuse flush_all");
+  app->add_flag("-X,--disable-dumping", raw->disables_dump, "refuse to list keys");
 }
 
 void AddProcess(CLI::App* app, Settings* settings, RawFlags* raw) {
@@ -151,7 +152,6 @@ void AddRefused(CLI::App* app, std::vector<std::string>* refused) {
   };
   refuse("-L,--enable-largepages", false);
   refuse("-D", true);
-  refuse("-X,--disable-dumping", false);
   refuse("-W,--disable-watch", false);
   refuse("-Y,--auth-file", true);
   refuse("-S,--enable-sasl", false);

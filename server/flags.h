@@ -31,6 +31,7 @@ struct RawFlags {
   bool disables_evictions = false;
   bool disables_cas = false;
   bool disables_flush = false;
+  bool disables_dump = false;
   bool shows_version = false;
   bool shows_license = false;
   std::vector<std::string> refused;  // memcached's flags that are given and not built yet.

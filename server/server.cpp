@@ -94,6 +94,7 @@ std::expected<void, std::string> Server::OpenCache() {
   std::string error;
   shared_cache_ = cache::SharedCache::Create(options, &error);
   if (!shared_cache_) return std::unexpected(error);
+  shared_cache_->SetAutomove(static_cast<cache::Automove>(settings_->automove));
   return {};
 }
 

@@ -55,7 +55,7 @@ struct Settings {
   bool evicts = true;                                 // -M
   bool has_cas = true;                                // -C
   bool locks_memory = false;                          // -k
-  double class_factor = 1.08;                         // -f
+  double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n
 
   // Threads and rings.
@@ -69,6 +69,7 @@ struct Settings {
   bool allows_shutdown = false;  // -A
   bool allows_dump = true;       // -X
   bool tracks_sizes = false;     // -o track_sizes
+  std::uint32_t automove = 1;    // -o slab_automove
 
   // The process.
   bool becomes_daemon = false;     // -d

@@ -74,11 +74,12 @@ void AddCommands(const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("auth_errors", sum.auth_errors);
 }
 
-void AddServing(const Settings& settings, const stats::Snapshot& sum, StatLines* lines) {
+void AddServing(const Settings& settings, const cache::SharedCache& cache,
+                const stats::Snapshot& sum, StatLines* lines) {
   lines->Add("idle_kicks", sum.idle_kicks);
   lines->Add("bytes_read", sum.bytes_read);
   lines->Add("bytes_written", sum.bytes_written);
-  lines->Add("limit_maxbytes", settings.memory_bytes);
+  lines->Add("limit_maxbytes", cache.memory_limit_bytes());
   lines->Add("accepting_conns", 1);
   lines->Add("listen_disabled_num", sum.listen_disabled_num);
   lines->Add("time_in_listen_disabled_us", sum.time_in_listen_disabled_us);
@@ -120,7 +121,7 @@ StatsAnswer General(Worker& worker, const stats::Snapshot& sum) {
   AddProcess(worker, &lines);
   AddConnections(worker.settings(), sum, &lines);
   AddCommands(sum, &lines);
-  AddServing(worker.settings(), sum, &lines);
+  AddServing(worker.settings(), worker.server().shared_cache(), sum, &lines);
   AddIndexAndMover(worker.server().shared_cache(), sum, &lines);
   AddItems(sum, &lines);
   return lines.Finish();
@@ -138,7 +139,7 @@ std::string Inter(const Settings& settings) {
 StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& cache) {
   const LruSettings& lru = settings.lru;
   StatLines lines;
-  lines.Add("maxbytes", settings.memory_bytes);
+  lines.Add("maxbytes", cache.memory_limit_bytes());
   lines.Add("maxconns", settings.connections_max);
   lines.Add("tcpport", settings.tcp_port);
   lines.Add("udpport", 0);

@@ -148,9 +148,8 @@ TEST_CASE("values that make no sense are refused in one line that says what to c
 
 TEST_CASE("flags that are not built yet are refused by their name") {
   const std::vector<Flags> table = {
-      {"-L"},          {"-D", ":"}, {"-X"},         {"-W"},      {"-Y", "file"},
-      {"-S"},          {"-Z"},      {"-e", "file"}, {"-N", "2"}, {"--auth-file", "file"},
-      {"--enable-ssl"}};
+      {"-L"}, {"-D", ":"},    {"-W"},      {"-Y", "file"},          {"-S"},
+      {"-Z"}, {"-e", "file"}, {"-N", "2"}, {"--auth-file", "file"}, {"--enable-ssl"}};
   for (const Flags& flags : table) CheckRefused(flags, 64, "is not supported yet; leave it out");
 }
 
@@ -169,7 +168,9 @@ TEST_CASE("extended options are judged one by one") {
       {{"-o", "ext_path=/tmp/file:1G"}, "-o ext_path: not supported"},
       {{"-o", "ssl_key=file"}, "-o ssl_key: not supported"},
       {{"-o", "proxy_config=file"}, "ringcached is no proxy"},
-      {{"-o", "slab_automove=1"}, "-o slab_automove: not supported yet"},
+      {{"-o", "slab_sizes=100-200"}, "-o slab_sizes: not supported yet"},
+      {{"-o", "slab_automove=3"}, "-o slab_automove: give 0, 1 or 2"},
+      {{"-o", "slab_automove_ratio=x"}, "give a number, like 0.8"},
       {{"-o", "track_sizes"}, "-o track_sizes: not supported yet"},
   };
   for (const Refused& refused : table) CheckRefused(refused.flags, 64, refused.part);
