@@ -96,6 +96,9 @@ void AddMemory(CLI::App* app, Settings* settings, Raw* raw) {
       ->check(CLI::Range(std::size_t{8}, std::size_t{1} << 19))
       ->group(group);
   app->add_flag("-C,--disable-cas", raw->disables_cas, "no CAS")->group(group);
+  app->add_flag("-L,--enable-largepages", settings->uses_large_pages,
+                "all memory at once, in large pages")
+      ->group(group);
   app->add_flag("-k,--lock-memory", settings->locks_memory, "lock all memory")->group(group);
 }
 
@@ -147,7 +150,6 @@ void AddRefused(CLI::App* app, std::vector<std::string>* refused) {
     CLI::Option* option = app->add_option(names, note, "");
     option->expected(takes_value ? 1 : 0)->group("");
   };
-  refuse("-L,--enable-largepages", "-L", false);
   refuse("-D", "-D", true);
   refuse("-X,--disable-dumping", "-X", false);
   refuse("-W,--disable-watch", "-W", false);
