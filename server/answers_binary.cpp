@@ -1,4 +1,5 @@
 // The answers to binary frames; server/protocol/binary.h draws them.
+#include <algorithm>
 #include <cstring>
 
 #include "server/answers.h"
@@ -96,8 +97,7 @@ void Answers::BinaryHit(const Command& command, cache::Item* item) {
                           .body_bytes = kFlagsBytes + key_bytes + value_bytes,
                           .cas = item->cas()});
   to = protocol::WriteBigEndian(to, item->client_flags());
-  std::memcpy(to, key.data(), key.size());
-  reply_->Commit(to + key.size());
+  reply_->Commit(std::ranges::copy(key, to).out);
   if (!command.hides_value) reply_->AppendValue(item);
 }
 

@@ -1,7 +1,7 @@
 // The answers to meta commands.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "server/answers.h"
 #include "server/protocol/base64.h"
@@ -26,10 +26,7 @@ class Line {
 
   explicit Line(Reply* reply) : reply_(reply), to_(reply->Reserve(kBytesMax)) {}
 
-  void Text(std::string_view text) {
-    std::memcpy(to_, text.data(), text.size());
-    to_ += text.size();
-  }
+  void Text(std::string_view text) { to_ = std::ranges::copy(text, to_).out; }
   void Number(std::uint64_t number) { to_ = protocol::WriteNumber(to_, number); }
   void Flag(char letter) {
     *to_++ = ' ';

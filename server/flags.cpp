@@ -95,6 +95,8 @@ void AddMemory(CLI::App* app, Settings* settings, RawFlags* raw) {
                   "smallest room for key, value and flags, in bytes")
       ->check(Between(std::size_t{8}, std::size_t{1} << 19));
   app->add_flag("-C,--disable-cas", raw->disables_cas, "no CAS");
+  app->add_flag("-L,--enable-largepages", settings->uses_large_pages,
+                "all memory at once, in large pages");
   app->add_flag("-k,--lock-memory", settings->locks_memory, "lock all memory");
 }
 
@@ -150,7 +152,6 @@ void AddRefused(CLI::App* app, std::vector<std::string>* refused) {
     CLI::Option* option = app->add_option(names, note, "");
     option->expected(takes_value ? 1 : 0)->group("");
   };
-  refuse("-L,--enable-largepages", false);
   refuse("-D", true);
   refuse("-W,--disable-watch", false);
   refuse("-Y,--auth-file", true);

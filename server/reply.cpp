@@ -81,6 +81,7 @@ void Reply::AddPiece(const char* data, std::size_t bytes) {
 }
 
 void Reply::Append(std::string_view text) {
+  if (text.empty()) return;
   char* to = Reserve(text.size());
   std::memcpy(to, text.data(), text.size());
   Commit(to + text.size());

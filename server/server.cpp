@@ -90,7 +90,8 @@ std::expected<void, std::string> Server::OpenCache() {
                                .evicts = settings_->evicts,
                                .has_cas = settings_->has_cas,
                                .class_factor = settings_->class_factor,
-                               .slot_bytes_min = settings_->slot_bytes_min};
+                               .slot_bytes_min = settings_->slot_bytes_min,
+                               .uses_large_pages = settings_->uses_large_pages};
   std::string error;
   shared_cache_ = cache::SharedCache::Create(options, &error);
   if (!shared_cache_) return std::unexpected(error);

@@ -55,6 +55,7 @@ struct Settings {
   bool evicts = true;                                 // -M
   bool has_cas = true;                                // -C
   bool locks_memory = false;                          // -k
+  bool uses_large_pages = false;                      // -L
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n
 

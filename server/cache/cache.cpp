@@ -43,11 +43,8 @@ void Cache::Impl::GoOffline() {
 
 // What has gathered without filling a batch goes on its way once a second.
 bool Cache::Impl::Maintain() {
-  constexpr int kGrowthSteps = 8;
   constexpr std::uint32_t kTurnBatch = 16;  // Retired items worth a stamp.
-  for (int step = 0; step < kGrowthSteps && shared->index->NeedsGrowth(); ++step) {
-    if (!shared->index->GrowOne(&state->index_local)) break;
-  }
+  const bool is_resizing = ResizeIndex();
   heap->EmptyInbox();
   if (heap->limbo.waiting_count() >= std::min(kTurnBatch, reserve_slots)) {
     heap->limbo.Close(&shared->epochs);
@@ -62,7 +59,31 @@ bool Cache::Impl::Maintain() {
   GiveUpWhatIsWanted();
   const bool is_moving = Move();
   const bool is_sweeping = Sweep();
-  return is_moving || is_sweeping || shared->index->NeedsGrowth();
+  const bool is_populating = shared->pages->PopulateAhead();
+  return is_resizing || is_moving || is_sweeping || is_populating;
+}
+
+// Who takes the last pair away stamps that, to return the memory when it is past.
+bool Cache::Impl::ResizeIndex() {
+  constexpr int kSteps = 8;
+  Index* index = shared->index.get();
+  for (int step = 0; step < kSteps && index->NeedsGrowth(); ++step) {
+    if (!index->GrowOne(&state->index_local)) break;
+  }
+  bool has_shrunk = false;
+  for (int step = 0; step < kSteps && index->NeedsShrink(); ++step) {
+    if (!index->ShrinkOne(&state->index_local)) break;
+    has_shrunk = true;
+  }
+  if (has_shrunk && !index->NeedsShrink()) {
+    shrink_count = index->shrink_count();
+    shrink_stamp = shared->epochs.Advance();
+  }
+  if (shrink_stamp != 0 && shared->epochs.SafeEpoch() >= shrink_stamp) {
+    index->ReturnMemory(shrink_count);
+    shrink_stamp = 0;
+  }
+  return index->NeedsGrowth() || index->NeedsShrink();
 }
 
 void Cache::GoOnline(Now now) { impl_->GoOnline(now); }

@@ -50,6 +50,7 @@ struct Options {
   bool has_cas = true;                                // -C turns it off.
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n: the smallest slot, header and all.
+  bool uses_large_pages = false;                      // -L: insists on them; all memory at once.
 };
 
 // Of `slabs automove`: never by itself; when a class or thread has clearly more than its part; even
@@ -210,6 +211,8 @@ class SharedCache {
   [[nodiscard]] std::size_t page_bytes() const;
   // The memory limit as it is now, in whole pages.
   [[nodiscard]] std::size_t memory_limit_bytes() const;
+  // Index lines in use.
+  [[nodiscard]] std::size_t index_bytes() const;
   // Lowers or raises the memory limit. A lower one makes the workers give up pages, turn by turn,
   // whose memory goes back to the system; without eviction only pages that become empty.
   LimitChange SetMemoryLimit(std::size_t bytes);

@@ -30,7 +30,7 @@ struct SweepState {
   bool is_running = false;  // A pass over all pages of the thread.
   bool is_in_page = false;
   std::uint8_t class_id = 1;
-  std::size_t position = 0;  // Of the next page, in its class's list.
+  std::size_t position = SIZE_MAX;  // Pages of the class still to come.
   std::uint32_t page = 0;
   std::uint32_t slot = 0;
   std::uint64_t slot_count = 0;  // Looked at in this pass.
@@ -82,6 +82,8 @@ struct Cache::Impl {
   unsigned page_demand_turns = 0;   // Turns since the last one without page demand.
   std::uint32_t reserve_slots = 4;  // See cache_memory.cpp.
   std::uint32_t ghost_look_count = 0;
+  std::uint64_t shrink_stamp = 0;  // When the index last shrank; 0: its memory is back.
+  std::uint64_t shrink_count = 0;
   SweepState sweep;
   MoverState mover;
   std::size_t page_turn = 0;  // Which class gives a page next, of those with equally many.
@@ -94,6 +96,7 @@ struct Cache::Impl {
   void Quiesce();
   void GoOffline();
   bool Maintain();
+  bool ResizeIndex();
   [[nodiscard]] bool IsDead(const Item* item) const {
     return shared->flush.Covers(item) || item->expiry().IsDue(now);
   }

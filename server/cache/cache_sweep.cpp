@@ -3,6 +3,9 @@
 // Each thread goes over its own pages, a few slots a turn, a pass at most once a second. Pages in
 // which nothing is due are skipped by their bound, and what lies long is looked at rarely: a pass
 // is followed by a pause that grows with the slots it has looked at.
+#include <algorithm>
+#include <cstdint>
+
 #include "server/cache/cache_impl.h"
 #include "server/cache/item_access.h"
 
@@ -39,20 +42,23 @@ bool Cache::Impl::Sweep() {
   return sweep.is_running;
 }
 
-// False when none was found yet, or the pass is over. The bound is made anew: see Page::LowerDue.
+// From a class's last page to its first: a page that leaves is replaced in the list by the last
+// one. False when none was found yet, or the pass is over. The bound is made anew: see
+// Page::LowerDue.
 bool Cache::Impl::FindPageToSweep(std::size_t* pages_left) {
   const std::uint32_t generation = shared->flush.generation();
   for (; *pages_left > 0; --*pages_left) {
     const auto& pages = heap->slabs.PagesOf(sweep.class_id);
-    if (sweep.position >= pages.size()) {
-      sweep.position = 0;
+    sweep.position = std::min(sweep.position, pages.size());
+    if (sweep.position == 0) {
+      sweep.position = SIZE_MAX;
       if (sweep.class_id++ < shared->sizes.count()) continue;
       sweep.is_running = false;
       const std::uint64_t pause_s = 1 + sweep.slot_count / kSlotsASecond;
       sweep.next_pass_s = now.steady_s + static_cast<std::uint32_t>(pause_s);
       return false;
     }
-    sweep.page = pages[sweep.position++];
+    sweep.page = pages[--sweep.position];
     Page& page = shared->pages->At(sweep.page);
     if (!page.HasDue(now) && page.swept_generation.load(std::memory_order_relaxed) == generation)
       continue;

@@ -26,7 +26,9 @@ Index::Index(std::unique_ptr<LineStore> lines, std::unique_ptr<LineStore> overfl
     : lines_(std::move(lines)),
       overflow_(std::move(overflow)),
       seed_(seed),
-      pair_count_max_(lines_->line_count() / 2) {}
+      pair_count_max_(lines_->line_count() / 2) {
+  lines_->AllowHugePages();
+}
 
 std::size_t Index::LineNumber(std::uint64_t hash, std::uint64_t pairs) {
   const std::uint64_t mask = (std::uint64_t{1} << std::bit_width(pairs)) - 1;

@@ -2,8 +2,8 @@
 //
 // Lines of seven slots (index_line.h) in pairs of neighbours. A key's hash names its home line; an
 // entry lies there, else in the neighbour, else in the home's chain of overflow lines. The table
-// grows one pair at a time by linear hashing (W. Litwin, "Linear hashing: a new tool for file and
-// table addressing", VLDB 1980); nothing is ever rehashed as a whole.
+// grows and shrinks one pair at a time by linear hashing (W. Litwin, "Linear hashing: a new tool
+// for file and table addressing", VLDB 1980); nothing is ever rehashed as a whole.
 //
 // Readers take no lock and write nothing. A slot is one word, so what a slot holds is the item or
 // was until a moment ago; only not finding a key needs proof, which is that the home's header has
@@ -86,6 +86,22 @@ class Index {
                static_cast<std::int64_t>(pairs * kEntriesPerPair) &&
            pairs < pair_count_max_;
   }
+  // True when two pairs hold less than one does when it is split: far from NeedsGrowth.
+  [[nodiscard]] bool NeedsShrink() const {
+    const std::uint64_t pairs = pairs_.load(std::memory_order_relaxed);
+    return pairs > kPairsMin && entry_count_.load(std::memory_order_relaxed) <
+                                    static_cast<std::int64_t>(pairs * kEntriesPerPairMin);
+  }
+  // Takes the last pair of lines away. False as GrowOne.
+  bool ShrinkOne(Local* local);
+  // How often a pair has been taken away.
+  [[nodiscard]] std::uint64_t shrink_count() const {
+    return shrink_count_.load(std::memory_order_relaxed);
+  }
+  // Gives the memory of the pairs taken away to the system. To be called when all threads have
+  // passed a quiescent point since shrink_count was as told: headers that somebody may still
+  // compare must not begin again.
+  void ReturnMemory(std::uint64_t as_of_shrink_count);
   // Adds one pair of lines. False when another thread is at it, or there is no memory.
   bool GrowOne(Local* local);
   // But for what Locals hold.
@@ -116,6 +132,7 @@ class Index {
   static constexpr std::uint64_t kPairsMin = 512;
   // Of 14 slots. With more, chains get longer; with fewer, memory lies idle.
   static constexpr std::uint64_t kEntriesPerPair = 12;
+  static constexpr std::uint64_t kEntriesPerPairMin = 5;
   static constexpr std::size_t kHomeEntriesMax = 256;
 
   // The entries of a pair's two homes, by the home's lowest bit.
@@ -153,7 +170,7 @@ class Index {
   void Count(Local* local, std::int64_t change);
   void GiveLine(std::uint32_t line, Local* local);
 
-  // -- Growth (index_resize.cpp).
+  // -- Growth and shrinking (index_resize.cpp).
   LockedPair LockPair(std::uint64_t pair);
   static void UnlockPair(const LockedPair& pair, bool changed);
   bool Gather(const LockedPair& pair, PairEntries* entries) const;
@@ -163,6 +180,9 @@ class Index {
   void GiveChain(std::uint32_t first, Local* local);
   bool Split(std::uint64_t pairs, LockedPair* low, Local* local, std::size_t* lines_missing);
 
+  bool Merge(std::uint64_t pairs, LockedPair* low, LockedPair* high, Local* local,
+             std::size_t* lines_missing);
+
   std::unique_ptr<LineStore> lines_;
   std::unique_ptr<LineStore> overflow_;
   std::uint64_t seed_;
@@ -171,6 +191,9 @@ class Index {
   alignas(64) std::atomic<std::uint64_t> pairs_{kPairsMin};
   alignas(64) std::atomic<std::int64_t> entry_count_{0};  // But for what Locals hold.
   std::atomic<bool> is_resizing_{false};
+  // Writer: who holds is_resizing_.
+  std::uint64_t touched_pairs_ = kPairsMin;  // Lines from here on have no memory.
+  std::atomic<std::uint64_t> shrink_count_{0};
 };
 
 template <typename Visit>

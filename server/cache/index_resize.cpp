@@ -1,8 +1,9 @@
-// Growth of the Index: a pair of lines is split in two.
+// Growth of the Index: a pair of lines is split in two; and shrinking, the same backwards.
 //
 // Both homes of the pair are locked, so its entries stand still. The new pair is laid out while
 // nobody can see it, the table's size is published, and the old pair is laid out anew. Readers that
 // come to the old pair meanwhile find what they look for or see the writer bit and try again.
+#include <algorithm>
 #include <bit>
 
 #include "coro/ensure.h"
@@ -169,8 +170,63 @@ bool Index::GrowOne(Local* local) {
       UnlockPair(low, grown);
     }
   }
+  if (grown) touched_pairs_ = std::max(touched_pairs_, pairs + 1);
   FreeSize();
   return grown;
+}
+
+// With all homes locked. The entries of the high pair are in both for a moment: whichever a reader
+// goes to, it finds them.
+bool Index::Merge(std::uint64_t pairs, LockedPair* low, LockedPair* high, Local* local,
+                  std::size_t* lines_missing) {
+  PairEntries all;
+  if (!Gather(*low, &all) || !Gather(*high, &all)) return false;
+  const std::size_t lines_needed = all.OverflowLinesMax();
+  if (lines_needed > local->line_count) {
+    *lines_missing = lines_needed;
+    return false;
+  }
+  const std::array<std::uint32_t, 4> old_chains{low->headers[0].overflow, low->headers[1].overflow,
+                                                high->headers[0].overflow,
+                                                high->headers[1].overflow};
+  LayOut(low, all, local);
+  pairs_.store(pairs - 1, std::memory_order_release);
+  LayOut(high, PairEntries{}, local);
+  for (const std::uint32_t chain : old_chains) GiveChain(chain, local);
+  return true;
+}
+
+bool Index::ShrinkOne(Local* local) {
+  if (!HoldSize()) return false;
+  const std::uint64_t pairs = pairs_.load(std::memory_order_relaxed);
+  bool shrunk = false;
+  if (pairs > kPairsMin) {
+    const std::uint64_t high_pair = pairs - 1;
+    const std::uint64_t low_pair = high_pair - std::bit_floor(high_pair);
+    for (std::size_t lines_missing = 1; !shrunk && lines_missing > 0;) {
+      Refill(local, lines_missing);
+      if (local->line_count < lines_missing) break;
+      lines_missing = 0;
+      LockedPair low = LockPair(low_pair);
+      LockedPair high = LockPair(high_pair);
+      shrunk = Merge(pairs, &low, &high, local, &lines_missing);
+      UnlockPair(high, shrunk);
+      UnlockPair(low, shrunk);
+    }
+  }
+  if (shrunk) shrink_count_.fetch_add(1, std::memory_order_relaxed);
+  FreeSize();
+  return shrunk;
+}
+
+void Index::ReturnMemory(std::uint64_t as_of_shrink_count) {
+  if (!HoldSize()) return;
+  if (shrink_count() == as_of_shrink_count) {
+    const std::uint64_t pairs = pairs_.load(std::memory_order_relaxed);
+    lines_->Return(pairs * 2, touched_pairs_ * 2);
+    touched_pairs_ = pairs;
+  }
+  FreeSize();
 }
 
 std::string Index::Validate(std::size_t* entry_count) const {

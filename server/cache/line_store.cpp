@@ -1,26 +1,27 @@
 #include "server/cache/line_store.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 namespace cache {
 
 std::unique_ptr<LineStore> LineStore::Reserve(std::size_t line_count, std::string* error) {
-  const std::size_t bytes = line_count * sizeof(IndexLine);
-  void* mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) {
-    *error = "cannot reserve " + std::to_string(bytes >> 20U) +
-             " MB of address space for the index: " + std::strerror(errno) +
-             "; lower the memory limit (-m)";
-    return nullptr;
-  }
-  return std::unique_ptr<LineStore>(new LineStore(static_cast<IndexLine*>(mapping), line_count));
+  auto memory = Mapping::Reserve(line_count * sizeof(IndexLine), "the index", error);
+  if (memory == nullptr) return nullptr;
+  return std::unique_ptr<LineStore>(new LineStore(std::move(memory), line_count));
 }
 
-LineStore::~LineStore() { munmap(static_cast<void*>(lines_), line_count_ * sizeof(IndexLine)); }
+LineStore::LineStore(std::unique_ptr<Mapping> memory, std::size_t line_count)
+    : memory_(std::move(memory)),
+      lines_(reinterpret_cast<IndexLine*>(memory_->start())),
+      line_count_(line_count) {}
+
+void LineStore::Return(std::size_t from, std::size_t until) {
+  constexpr std::size_t kStepBytes = std::size_t{64} << 10;
+  const std::size_t from_bytes =
+      (from * sizeof(IndexLine) + kStepBytes - 1) / kStepBytes * kStepBytes;
+  const std::size_t until_bytes = until * sizeof(IndexLine) / kStepBytes * kStepBytes;
+  if (from_bytes < until_bytes) memory_->Return(from_bytes, until_bytes - from_bytes);
+}
 
 std::uint32_t LineStore::Take() {
   std::uint64_t head = free_head_.load(std::memory_order_acquire);

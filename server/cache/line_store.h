@@ -11,18 +11,22 @@
 #include <string>
 
 #include "server/cache/index_line.h"
+#include "server/cache/mapping.h"
 
 namespace cache {
 
 class LineStore {
  public:
   static std::unique_ptr<LineStore> Reserve(std::size_t line_count, std::string* error);
-  ~LineStore();
   LineStore(const LineStore&) = delete;
   LineStore& operator=(const LineStore&) = delete;
 
   [[nodiscard]] IndexLine* At(std::size_t line) const { return lines_ + line; }
   [[nodiscard]] std::size_t line_count() const { return line_count_; }
+
+  void AllowHugePages() { memory_->AllowHugePages(); }
+  // Gives memory of lines that nobody looks at back to the system: their headers are 0 again.
+  void Return(std::size_t from, std::size_t until);
 
   // As a heap of lines, numbered from 1. Taken: all slots are empty. 0: there are no more.
   std::uint32_t Take();
@@ -34,8 +38,9 @@ class LineStore {
   }
 
  private:
-  LineStore(IndexLine* lines, std::size_t line_count) : lines_(lines), line_count_(line_count) {}
+  LineStore(std::unique_ptr<Mapping> memory, std::size_t line_count);
 
+  std::unique_ptr<Mapping> memory_;
   IndexLine* lines_;
   std::size_t line_count_;
   // A Treiber stack linked through the headers; the upper half counts changes.

@@ -1,58 +1,57 @@
 #include "server/cache/page_space.h"
 
-#include <sys/mman.h>
-
 #include <bit>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "coro/ensure.h"
 
 namespace cache {
 
-namespace {
-
-void* Map(std::size_t bytes) {
-  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-              -1, 0);
-}
-
-}  // namespace
-
 std::unique_ptr<PageSpace> PageSpace::Reserve(std::size_t page_bytes, std::uint32_t page_count,
                                               std::uint32_t page_count_max, std::string* error) {
-  ENSURE(std::has_single_bit(page_bytes) && page_count > 0 && page_count <= page_count_max);
-  const std::size_t bytes = page_bytes * page_count_max + page_bytes;  // One more, to align.
-  void* mapping = Map(bytes);
-  if (mapping == MAP_FAILED) {
-    *error = "cannot reserve " + std::to_string(bytes >> 20U) +
-             " MB of address space for items: " + std::strerror(errno) +
-             "; lower the memory limit (-m)";
-    return nullptr;
-  }
+  ENSURE(std::has_single_bit(page_bytes) && page_bytes <= Mapping::kHugeBytes);
+  ENSURE(page_count > 0 && page_count <= page_count_max);
+  auto memory = Mapping::Reserve(page_bytes * page_count_max, "items", error);
+  if (memory == nullptr) return nullptr;
+  auto descriptions = Mapping::Reserve(sizeof(Page) * page_count_max, "pages", error);
+  if (descriptions == nullptr) return nullptr;
   return std::unique_ptr<PageSpace>(
-      new PageSpace(static_cast<char*>(mapping), bytes, page_bytes, page_count, page_count_max));
+      new PageSpace(std::move(memory), std::move(descriptions), page_bytes, page_count));
 }
 
-// A Page begins as zeroes but for its bounds, which AddPage sets: the mapping need not be touched.
-PageSpace::PageSpace(char* mapping, std::size_t mapping_bytes, std::size_t page_bytes,
-                     std::uint32_t page_count, std::uint32_t page_count_max)
-    : mapping_(mapping),
-      mapping_bytes_(mapping_bytes),
-      base_(mapping),
+// A Page begins as zeroes but for its bounds, which AddPage sets: they need not be touched.
+PageSpace::PageSpace(std::unique_ptr<Mapping> memory, std::unique_ptr<Mapping> descriptions,
+                     std::size_t page_bytes, std::uint32_t page_count)
+    : memory_(std::move(memory)),
+      descriptions_(std::move(descriptions)),
+      base_(memory_->start()),
+      pages_(reinterpret_cast<Page*>(descriptions_->start())),
       page_shift_(static_cast<unsigned>(std::countr_zero(page_bytes))),
-      page_count_max_(page_count_max),
-      pages_(static_cast<Page*>(Map(sizeof(Page) * page_count_max))),
-      limit_(page_count) {
-  ENSURE(pages_ != MAP_FAILED);
-  const std::size_t over = reinterpret_cast<std::uintptr_t>(mapping) & (page_bytes - 1);
-  if (over != 0) base_ += page_bytes - over;
+      page_count_max_(static_cast<std::uint32_t>(memory_->bytes() / page_bytes)),
+      limit_(page_count) {}
+
+std::string PageSpace::UseLargePages() {
+  populated_bytes_.store(page_count() * page_bytes(), std::memory_order_relaxed);
+  return memory_->InsistOnHugePages(page_count() * page_bytes());
 }
 
-PageSpace::~PageSpace() {
-  munmap(pages_, sizeof(Page) * page_count_max_);
-  munmap(mapping_, mapping_bytes_);
+// One page ahead of those in use. A slice at a time: no turn shall take long.
+bool PageSpace::PopulateAhead() {
+  constexpr std::size_t kSliceBytes = std::size_t{256} << 10;
+  const std::uint32_t used = used_until();
+  if (used == 0 || used >= page_count()) return false;
+  const std::size_t target = (std::size_t{used} + 1) << page_shift_;
+  std::size_t populated = populated_bytes_.load(std::memory_order_relaxed);
+  if (populated >= target) return false;
+  const std::size_t start = std::max(populated, std::size_t{used} << page_shift_);
+  const std::size_t slice = std::min(kSliceBytes, target - start);
+  if (!populated_bytes_.compare_exchange_strong(populated, start + slice,
+                                                std::memory_order_relaxed)) {
+    return true;
+  }
+  memory_->Populate(start, slice);
+  return start + slice < target;
 }
 
 // A thread that has counted itself in finds a page: those on the stack and those never used are
@@ -92,7 +91,7 @@ void PageSpace::SetPageCount(std::uint32_t page_count) {
 }
 
 void PageSpace::ReturnMemory(std::uint32_t page) {
-  madvise(Start(page), page_bytes(), MADV_DONTNEED);
+  memory_->Return(std::size_t{page} << page_shift_, page_bytes());
 }
 
 std::uint32_t PageSpace::Pop() {

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "server/cache/clock.h"
+#include "server/cache/mapping.h"
 
 namespace cache {
 
@@ -101,7 +102,6 @@ class PageSpace {
   // failure returns null and puts the reason into *error.
   static std::unique_ptr<PageSpace> Reserve(std::size_t page_bytes, std::uint32_t page_count,
                                             std::uint32_t page_count_max, std::string* error);
-  ~PageSpace();
   PageSpace(const PageSpace&) = delete;
   PageSpace& operator=(const PageSpace&) = delete;
 
@@ -140,24 +140,30 @@ class PageSpace {
     const std::uint32_t held = held_count();
     return held > page_count() ? held - page_count() : 0;
   }
+  // Huge pages where the system has them.
+  void AllowHugePages() { memory_->AllowHugePages(); }
+  // Insists on them, and takes all memory up to the limit now. Returns why not, or nothing.
+  [[nodiscard]] std::string UseLargePages();
+  // A slice of work that makes the next fresh page ready for use. Returns whether more is to do.
+  bool PopulateAhead();
   // At most page_count_max. A lower one takes the memory of free pages back at once; threads are to
   // give up the excess.
   void SetPageCount(std::uint32_t page_count);
 
  private:
-  PageSpace(char* mapping, std::size_t mapping_bytes, std::size_t page_bytes,
-            std::uint32_t page_count, std::uint32_t page_count_max);
+  PageSpace(std::unique_ptr<Mapping> memory, std::unique_ptr<Mapping> descriptions,
+            std::size_t page_bytes, std::uint32_t page_count);
 
   std::uint32_t Pop();
   void Push(std::uint32_t page);
   void ReturnMemory(std::uint32_t page);
 
-  char* mapping_;
-  std::size_t mapping_bytes_;
+  std::unique_ptr<Mapping> memory_;
+  std::unique_ptr<Mapping> descriptions_;
   char* base_;
+  Page* pages_;
   unsigned page_shift_;
   std::uint32_t page_count_max_;
-  Page* pages_;  // A mapping of its own, touched as far as pages are used.
 
   // The pool is a stack (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986); the
   // upper half of its head counts changes, so that a head seen twice is the same head.
@@ -165,6 +171,7 @@ class PageSpace {
   std::atomic<std::uint32_t> unused_from_{0};
   std::atomic<std::uint32_t> held_count_{0};
   std::atomic<std::uint32_t> limit_;
+  std::atomic<std::size_t> populated_bytes_{0};
 };
 
 }  // namespace cache

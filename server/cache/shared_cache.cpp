@@ -100,6 +100,11 @@ std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::st
   const std::uint32_t page_count_max = PageCountMax(page_bytes, page_count);
   auto pages = PageSpace::Reserve(page_bytes, page_count, page_count_max, error);
   if (pages == nullptr) return nullptr;
+  pages->AllowHugePages();
+  if (options.uses_large_pages) {
+    *error = pages->UseLargePages();
+    if (!error->empty()) return nullptr;
+  }
   const std::size_t entries_max = page_bytes * page_count_max / sizes.SlotBytes(1);
   auto index = Index::Create(entries_max, seed, error);
   if (index == nullptr) return nullptr;
@@ -119,6 +124,8 @@ std::size_t SharedCache::page_bytes() const { return impl_->pages->page_bytes();
 std::size_t SharedCache::memory_limit_bytes() const {
   return impl_->pages->page_count() * page_bytes();
 }
+
+std::size_t SharedCache::index_bytes() const { return impl_->index->memory_bytes(); }
 
 LimitChange SharedCache::SetMemoryLimit(std::size_t bytes) {
   if (bytes < kMemoryBytesMin || bytes / 2 < options().item_bytes_max) {

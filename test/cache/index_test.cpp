@@ -48,6 +48,12 @@ void Put(Index* index, Item* item, Index::Local* local) {
   }
 }
 
+// As far as it goes.
+void Shrink(Index* index, Index::Local* local) {
+  while (index->NeedsShrink() && index->ShrinkOne(local)) {
+  }
+}
+
 bool Drop(Index* index, std::string_view key, Index::Local* local) {
   for (;;) {
     Index::Place place = index->Look(index->Hash(key), key);
@@ -78,6 +84,7 @@ void CompareWithModel(std::size_t entry_count_max, std::size_t key_count, int st
     }
     const auto found = model.find(key);
     REQUIRE(index->Find(index->Hash(key), key) == (found == model.end() ? nullptr : found->second));
+    if (!mostly_puts && step % 100 == 0) Shrink(index.get(), &local);
     if (step % (steps / 20) == 0) {
       std::size_t entry_count = 0;
       REQUIRE(index->Validate(&entry_count) == "");
@@ -87,7 +94,7 @@ void CompareWithModel(std::size_t entry_count_max, std::size_t key_count, int st
   for (const auto& [key, item] : model) CHECK(index->Find(index->Hash(key), key) == item);
 }
 
-TEST_CASE("the index does what a map does while it grows") {
+TEST_CASE("the index does what a map does while it grows and shrinks") {
   CompareWithModel(1000000, 60000, 200000);
 }
 
@@ -103,6 +110,30 @@ TEST_CASE("the index grows one pair at a time to the fill it is meant to have") 
   CHECK(index->pair_count() >= 100000 / 12 - 100);
   CHECK(index->pair_count() <= 100000 / 12 + 100);
   CHECK(index->memory_bytes() < std::size_t{14} * 100000);
+}
+
+TEST_CASE("the index shrinks one pair at a time and gives its memory back") {
+  const auto index = MakeIndex(1000000);
+  Index::Local local;
+  Items items;
+  const std::uint64_t least = index->pair_count();
+  for (int n = 0; n < 100000; ++n) Put(index.get(), items.Make("k" + std::to_string(n)), &local);
+  const std::uint64_t most = index->pair_count();
+  CHECK_FALSE(index->NeedsShrink());
+  for (int n = 0; n < 99000; ++n) REQUIRE(Drop(index.get(), "k" + std::to_string(n), &local));
+  REQUIRE(index->NeedsShrink());
+  REQUIRE(index->ShrinkOne(&local));
+  CHECK(index->pair_count() == most - 1);
+  Shrink(index.get(), &local);
+  CHECK(index->pair_count() == least);
+  CHECK(index->shrink_count() == most - least);
+  index->ReturnMemory(index->shrink_count());
+  std::size_t entry_count = 0;
+  CHECK(index->Validate(&entry_count) == "");
+  CHECK(entry_count == 1000);
+  for (int n = 0; n < 100000; ++n) Put(index.get(), items.Make("k" + std::to_string(n)), &local);
+  CHECK(index->Validate(&entry_count) == "");
+  CHECK(entry_count == 100000);
 }
 
 TEST_CASE("a lock is refused when the home has changed since it was looked at") {
@@ -144,6 +175,8 @@ TEST_CASE("readers find what is there while writers change and split everything 
       const std::string key = std::to_string(thread) + "/" + std::to_string(random() % 20000);
       if (random() % 3 == 0) {
         Drop(index.get(), key, &local);
+        // Whether it needs to or not: what grows and shrinks at once is met by readers.
+        if (n % 8 == 0) index->ShrinkOne(&local);
       } else {
         Put(index.get(), items[thread].Make(key), &local);
       }

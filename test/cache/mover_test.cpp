@@ -277,5 +277,43 @@ TEST_CASE("a walk of a table at rest meets each item once, and none that is dead
   CHECK(std::all_of(met.begin(), met.end(), is_once));
 }
 
+TEST_CASE("the index shrinks after a flush, and every item is found meanwhile") {
+  MovingCache one({.memory_bytes = 256 * kMegabyte});
+  for (int n = 0; n < 300000; ++n) {
+    one.Set(KeyOf(n), "value");
+    if (n % 100 == 0) one.cache().Maintain();
+  }
+  one.Rest();
+  const std::size_t full_bytes = one.shared->index_bytes();
+  CHECK(full_bytes > 2 * kMegabyte);
+  one.cache().FlushAll(0);
+  for (int n = 0; n < 1000; ++n) one.Set("kept" + std::to_string(n), "value");
+  one.PassSeconds(1);
+  for (int slice = 0; slice < 100000 && one.shared->index_bytes() > full_bytes / 20; ++slice) {
+    one.cache().Maintain();
+    one.cache().Quiesce();
+    if (slice % 50 != 0) continue;
+    for (int n = 0; n < 1000; ++n) REQUIRE(one.Find("kept" + std::to_string(n)) != nullptr);
+  }
+  CHECK(one.shared->index_bytes() <= full_bytes / 20);
+  CHECK(one.Fold()->curr_items == 1000);
+  for (int n = 0; n < 300000; ++n) {
+    REQUIRE(one.Set(KeyOf(n), "value") == StoreResult::kStored);
+    if (n % 100 == 0) one.cache().Maintain();
+  }
+  for (int n = 0; n < 300000; ++n) REQUIRE(one.Find(KeyOf(n)) != nullptr);
+}
+
+TEST_CASE("large pages are had at once, or refused in words") {
+  std::string error;
+  const Options options{.memory_bytes = 8 * kMegabyte, .uses_large_pages = true};
+  const auto shared = SharedCache::Create(options, &error);
+  if (shared == nullptr) {
+    CHECK(error.find("(-L)") != std::string::npos);
+  } else {
+    CHECK(error.empty());
+  }
+}
+
 }  // namespace
 }  // namespace cache
