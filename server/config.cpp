@@ -74,8 +74,10 @@ std::optional<std::string> JudgeMemory(const RawFlags& raw, Settings* settings) 
 
 std::optional<std::string> JudgeNetwork(const RawFlags& raw, Settings* settings) {
   if (raw.udp_port != 0) return "-U: UDP is not supported yet; leave it at 0";
-  if (raw.protocol != "auto" && raw.protocol != "ascii") {
-    return fmt::format("-B {}: only auto and ascii are supported yet", raw.protocol);
+  if (raw.protocol == "ascii") settings->protocols = Protocols::kText;
+  if (raw.protocol == "binary") settings->protocols = Protocols::kBinary;
+  if (raw.protocol != "auto" && settings->protocols == Protocols::kByFirstByte) {
+    return fmt::format("-B {}: give auto, ascii or binary", raw.protocol);
   }
   char* end = nullptr;
   const auto mask = std::strtoul(raw.unix_mask.c_str(), &end, 8);

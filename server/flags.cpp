@@ -73,7 +73,7 @@ void AddNetwork(CLI::App* app, Settings* settings, RawFlags* raw) {
   app->add_option("-R,--max-reqs-per-event", settings->requests_per_turn,
                   "commands of one connection before the others get their turn")
       ->check(Between(1U, 1'000'000U));
-  app->add_option("-B,--protocol", raw->protocol, "auto or ascii; both mean ascii yet")
+  app->add_option("-B,--protocol", raw->protocol, "auto (by the first byte), ascii or binary")
       ->type_name("NAME");
   app->add_option("-U,--udp-port", raw->udp_port, "only 0, no UDP, is supported yet")
       ->check(Between(0, 65535));

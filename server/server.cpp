@@ -91,7 +91,8 @@ std::expected<void, std::string> Server::OpenCache() {
                                .has_cas = settings_->has_cas,
                                .class_factor = settings_->class_factor,
                                .slot_bytes_min = settings_->slot_bytes_min,
-                               .uses_large_pages = settings_->uses_large_pages};
+                               .uses_large_pages = settings_->uses_large_pages,
+                               .limit_may_rise = !settings_->locks_memory};
   std::string error;
   shared_cache_ = cache::SharedCache::Create(options, &error);
   if (!shared_cache_) return std::unexpected(error);

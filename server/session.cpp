@@ -116,7 +116,9 @@ std::size_t Session::Assemble(std::size_t count_max) {
 protocol::Parsed Session::Parse(Command* command, protocol::DecodedKey* room) {
   const std::string_view view = input_->View();
   if (!protocol_is_known_) {
-    is_binary_ = view.front() == protocol::kBinaryRequestMagic;
+    const Protocols allowed = tools_->settings->protocols;
+    const bool begins_frame = view.front() == protocol::kBinaryRequestMagic;
+    is_binary_ = allowed == Protocols::kBinary || (allowed != Protocols::kText && begins_frame);
     protocol_is_known_ = true;
   }
   return is_binary_ ? protocol::ParseBinary(view, command) : parser_.Parse(view, command, room);

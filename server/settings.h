@@ -37,6 +37,9 @@ struct LruSettings {
   std::atomic<std::uint32_t> automove_window_s{10};
 };
 
+// -B: which protocols a client may speak.
+enum class Protocols : std::uint8_t { kByFirstByte, kText, kBinary };
+
 struct Settings {
   // Network.
   std::int32_t tcp_port = 11211;  // -p; 0: none, -1: any free one
@@ -66,11 +69,12 @@ struct Settings {
   std::uint32_t cq_depth = 8192;
 
   // What clients may do.
-  bool allows_flush = true;      // -F
-  bool allows_shutdown = false;  // -A
-  bool allows_dump = true;       // -X
-  bool tracks_sizes = false;     // -o track_sizes
-  std::uint32_t automove = 1;    // -o slab_automove
+  Protocols protocols = Protocols::kByFirstByte;  // -B
+  bool allows_flush = true;                       // -F
+  bool allows_shutdown = false;                   // -A
+  bool allows_dump = true;                        // -X
+  bool tracks_sizes = false;                      // -o track_sizes
+  std::uint32_t automove = 1;                     // -o slab_automove
 
   // The process.
   bool becomes_daemon = false;     // -d

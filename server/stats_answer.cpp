@@ -136,6 +136,18 @@ std::string Inter(const Settings& settings) {
   return text.empty() ? "NULL" : text;
 }
 
+std::string_view NameOf(Protocols protocols) {
+  switch (protocols) {
+    case Protocols::kText:
+      return "ascii";
+    case Protocols::kBinary:
+      return "binary";
+    case Protocols::kByFirstByte:
+      break;
+  }
+  return "auto-negotiate";
+}
+
 StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& cache) {
   const LruSettings& lru = settings.lru;
   StatLines lines;
@@ -159,7 +171,7 @@ StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& ca
   lines.Add("reqs_per_event", settings.requests_per_turn);
   lines.AddYesNo("cas_enabled", settings.has_cas);
   lines.Add("tcp_backlog", settings.backlog);
-  lines.Add("binding_protocol", "ascii");
+  lines.Add("binding_protocol", NameOf(settings.protocols));
   lines.AddYesNo("auth_enabled_sasl", false);
   lines.AddYesNo("auth_enabled_ascii", false);
   lines.Add("item_size_max", settings.item_bytes_max);

@@ -51,6 +51,8 @@ struct Options {
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n: the smallest slot, header and all.
   bool uses_large_pages = false;                      // -L: insists on them; all memory at once.
+  bool limit_may_rise =
+      true;  // Address space for a higher limit, which counts where memory is locked.
 };
 
 // Of `slabs automove`: never by itself; when a class or thread has clearly more than its part; even

@@ -28,7 +28,9 @@ std::size_t PageBytes(const Options& options) {
 }
 
 // How far the limit can be raised: address space costs nothing.
-std::uint32_t PageCountMax(std::size_t page_bytes, std::uint32_t page_count) {
+std::uint32_t PageCountMax(const Options& options, std::size_t page_bytes,
+                           std::uint32_t page_count) {
+  if (!options.limit_may_rise) return page_count;
   constexpr std::size_t kTimesMax = 16;
   const auto system_pages = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
   const std::size_t system_bytes = system_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -97,7 +99,7 @@ std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::st
                     options.class_factor);
   std::uint64_t seed = 0;
   if (!RandomSeed(&seed, error)) return nullptr;
-  const std::uint32_t page_count_max = PageCountMax(page_bytes, page_count);
+  const std::uint32_t page_count_max = PageCountMax(options, page_bytes, page_count);
   auto pages = PageSpace::Reserve(page_bytes, page_count, page_count_max, error);
   if (pages == nullptr) return nullptr;
   pages->AllowHugePages();

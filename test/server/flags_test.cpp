@@ -126,7 +126,7 @@ TEST_CASE("values that make no sense are refused in one line that says what to c
       {{"-n", "0"}, "--slab-min-size"},
       {{"-a", "999"}, "-a 999: give an octal number"},
       {{"-a", ""}, "octal"},
-      {{"-B", "binary"}, "-B binary: only auto and ascii"},
+      {{"-B", "other"}, "-B other: give auto, ascii or binary"},
       {{"-U", "11211"}, "-U: UDP is not supported yet"},
       {{"-U", "-1"}, "--udp-port"},
       {{"-l", "127.0.0.1:99999"}, "the port is no number"},
