@@ -8,7 +8,7 @@
 //   16  value bytes   4
 //   20  key bytes     1
 //   21  state         1   bits below, relaxed atomic
-//   22  access        1   frequency and flush generation, relaxed atomic
+//   22  access        1   frequency, newcomer bit, flush generation; relaxed atomic
 //   23  pins          1   holds that outlive a turn, relaxed atomic
 //
 // An item is immutable once published, but for the fields called atomic. A value above the largest

@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::size_t kPageBytesMax = std::size_t{2} << 20;
 constexpr std::size_t kPageBytesMin = std::size_t{4} << 10;
-constexpr std::size_t kPagesPerThread = 64;
+constexpr std::size_t kPagesPerThread = 256;
+// Pages are not made smaller than this for their number's sake while a thread can have so many.
+constexpr std::size_t kPageBytesGood = std::size_t{32} << 10;
+constexpr std::size_t kPagesPerThreadMin = 64;
 constexpr std::size_t kMemoryBytesMin = std::size_t{1} << 20;
 constexpr std::size_t kSlotBytesMax = std::size_t{512} << 10;
 constexpr std::size_t kSlotBytesMin = 32;
@@ -23,8 +26,10 @@ constexpr std::uint32_t kThreadsMax = 1024;
 
 // Small enough that every thread can have pages of many classes.
 std::size_t PageBytes(const Options& options) {
-  const std::size_t share = options.memory_bytes / (kPagesPerThread * options.thread_count);
-  return std::clamp(std::bit_floor(share), kPageBytesMin, kPageBytesMax);
+  const std::size_t share = options.memory_bytes / options.thread_count;
+  const std::size_t most = std::bit_floor(share / kPagesPerThreadMin);
+  const std::size_t wanted = std::max(std::bit_floor(share / kPagesPerThread), kPageBytesGood);
+  return std::clamp(std::min(wanted, most), kPageBytesMin, kPageBytesMax);
 }
 
 // How far the limit can be raised: address space costs nothing.
