@@ -22,15 +22,16 @@
 
 namespace cache {
 
-// A number that its owner writes and anybody may read, late.
+// A number that its owner writes and anybody may read, late. It stands for the number itself.
 template <typename Number>
 class Owned {
  public:
-  Owned(Number number = 0) : number_(number) {}
+  Owned(Number number = 0) : number_(number) {}  // NOLINT(google-explicit-constructor)
   Owned& operator=(Number number) {
     number_.store(number, std::memory_order_relaxed);
     return *this;
   }
+  // NOLINTNEXTLINE(google-explicit-constructor)
   operator Number() const { return number_.load(std::memory_order_relaxed); }
   Owned& operator+=(Number change) { return *this = static_cast<Number>(*this + change); }
   Owned& operator++() { return *this += 1; }

@@ -176,7 +176,8 @@ Reassigned SharedCache::Reassign(int from_class, int to_class) {
 
 std::vector<ClassStats> SharedCache::ReadClasses() const {
   std::vector<ClassStats> classes(class_count() + 1);
-  for (std::uint8_t class_id = 1; class_id <= class_count(); ++class_id) {
+  for (std::size_t at = 1; at <= class_count(); ++at) {
+    const auto class_id = static_cast<std::uint8_t>(at);
     ClassStats& to = classes[class_id];
     to.slot_bytes = SlotBytes(class_id);
     to.slots_per_page = impl_->sizes.SlotsPerPage(class_id);

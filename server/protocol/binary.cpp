@@ -204,17 +204,17 @@ std::string_view TextOf(BinaryStatus status) {
 
 Parsed ParseBinary(std::string_view unread, Command* command) {
   constexpr auto kNeedsMore = Parsed::Outcome::kNeedsMore;
-  if (unread.size() < kBinaryHeaderBytes) {
-    return {.outcome = kNeedsMore, .consumed_bytes = 0, .needed_bytes = kBinaryHeaderBytes};
-  }
-  const char* header = unread.data();
   *command = Command();
   command->dialect = Dialect::kBinary;
-  if (header[0] != kBinaryRequestMagic) {
+  if (!unread.starts_with(kBinaryRequestMagic)) {
     command->verb = Verb::kClose;
     return {
         .outcome = Parsed::Outcome::kCommand, .consumed_bytes = unread.size(), .needed_bytes = 0};
   }
+  if (unread.size() < kBinaryHeaderBytes) {
+    return {.outcome = kNeedsMore, .consumed_bytes = 0, .needed_bytes = kBinaryHeaderBytes};
+  }
+  const char* header = unread.data();
   command->binary.opcode = static_cast<std::uint8_t>(header[1]);
   std::memcpy(&command->binary.opaque, header + 12, sizeof command->binary.opaque);
   command->cas = ReadBigEndian<std::uint64_t>(header + 16);

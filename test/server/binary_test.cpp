@@ -30,8 +30,8 @@ constexpr std::string_view kByOne("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", 20
 struct Request {
   std::uint8_t opcode;
   std::string_view key;
-  std::string_view extras = {};
-  std::string_view value = {};
+  std::string_view extras = "";
+  std::string_view value = "";
   std::uint64_t cas = 0;
 };
 
@@ -140,6 +140,15 @@ TEST_CASE("binary statistics are those of the classic protocol, a frame each") {
   CHECK(AskStats(&client, "reset").empty());
   CHECK(AskStats(&client, "")["cmd_set"] == "0");
   CHECK(Ask(&client, {.opcode = kStat, .key = "none"}).status == BinaryStatus::kNotFound);
+}
+
+TEST_CASE("with -B binary a text request is the end") {
+  ServerProcess server({.flags = {"-B", "binary"}});
+  Client text(server.endpoint());
+  text.Send("get k\r\n");
+  CHECK(text.ReceiveUntilClose().empty());
+  Client binary(server.endpoint());
+  CHECK(Ask(&binary, {.opcode = kGet, .key = "k"}).status == BinaryStatus::kNotFound);
 }
 
 }  // namespace

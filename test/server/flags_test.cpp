@@ -141,7 +141,7 @@ TEST_CASE("values that make no sense are refused in one line that says what to c
       {{"-x"}, "-x; see --help"},
       {{"stray"}, "stray; see --help"},
       {{"-d=perhaps"}, "see --help"},
-      {{"-p", lengthy.c_str()}, "--port"},
+      {{"-p", lengthy}, "--port"},
   };
   for (const Refused& refused : table) CheckRefused(refused.flags, 64, refused.part);
 }

@@ -29,6 +29,17 @@ void CountDistinctly(Block* block, std::uint64_t factor) {
   }
 }
 
+// Checks that the sums of a snapshot are those of its classes.
+void CheckSums(const Snapshot& snapshot) {
+  Snapshot sums;
+  for (const stats::ClassSnapshot& row : snapshot.classes) {
+#define STATS_CLASS_COUNTER(name) sums.name += row.name;
+#include "stats/counters.def"
+  }
+#define STATS_CLASS_COUNTER(name) CHECK_MESSAGE(snapshot.name == sums.name, #name);
+#include "stats/counters.def"
+}
+
 // Checks that a snapshot holds `factor` times what CountDistinctly(block, 1) counts.
 void CheckDistinct(const Snapshot& snapshot, std::uint64_t factor, std::uint64_t gauge_factor) {
   std::uint64_t number = 0;
@@ -36,15 +47,11 @@ void CheckDistinct(const Snapshot& snapshot, std::uint64_t factor, std::uint64_t
 #define STATS_GAUGE(name) \
   CHECK_MESSAGE(snapshot.name == -static_cast<std::int64_t>(gauge_factor * ++number), #name);
 #include "stats/counters.def"
-  Snapshot sums;
   for (const stats::ClassSnapshot& row : snapshot.classes) {
-#define STATS_CLASS_COUNTER(name)       \
-  CHECK(row.name == factor * ++number); \
-  sums.name += row.name;
+#define STATS_CLASS_COUNTER(name) CHECK(row.name == factor * ++number);
 #include "stats/counters.def"
   }
-#define STATS_CLASS_COUNTER(name) CHECK_MESSAGE(snapshot.name == sums.name, #name);
-#include "stats/counters.def"
+  CheckSums(snapshot);
 }
 
 TEST_CASE("a new block has counted nothing") {
