@@ -69,6 +69,13 @@ std::optional<std::string> JudgeMemory(const RawFlags& raw, Settings* settings) 
   settings->has_cas = !raw.disables_cas;
   settings->allows_flush = !raw.disables_flush;
   settings->allows_dump = !raw.disables_dump;
+  if (raw.prefix_delimiter.size() > 1) {
+    return fmt::format("-D {}: give one character", raw.prefix_delimiter);
+  }
+  if (!raw.prefix_delimiter.empty()) {
+    settings->prefix_delimiter = raw.prefix_delimiter.front();
+    settings->counts_prefixes = true;
+  }
   return std::nullopt;
 }
 

@@ -131,7 +131,9 @@ Action Executor::Execute(const Command& command, const cache::HashedKey& key) {
 
 void Executor::Get(const Command& command, const cache::HashedKey& key) {
   if (command.is_first_key) reply_->Mark();  // Where to go back to, should the list turn out bad.
-  if (cache::Item* item = Fetch(command, key)) return answers_.Hit(command, item);
+  cache::Item* item = Fetch(command, key);
+  if (CountsPrefixes()) prefixes_->CountGet(command.key, item != nullptr);
+  if (item != nullptr) return answers_.Hit(command, item);
   answers_.Miss(command);
 }
 
@@ -176,6 +178,7 @@ void Executor::Store(const Command& command, const cache::HashedKey& key) {
 
 bool Executor::BeginStore(const Command& command, const cache::HashedKey& key,
                           cache::Draft* draft) {
+  if (CountsPrefixes()) prefixes_->CountSet(command.key);
   const cache::Expiry expiry = clock_->ExpiryOf(command.exptime, cache_->now());
   const cache::Room room =
       cache_->Begin(key, command.client_flags, expiry, command.value_bytes, draft);
@@ -254,6 +257,7 @@ void Executor::Touch(const Command& command, const cache::HashedKey& key) {
 }
 
 void Executor::Delete(const Command& command, const cache::HashedKey& key) {
+  if (CountsPrefixes()) prefixes_->CountDelete(command.key);
   const cache::Deleted deleted = cache_->Delete(key, command.cas);
   if (deleted.result != cache::DeleteResult::kDeleted) {
     block_->delete_misses.Add();

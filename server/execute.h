@@ -13,6 +13,7 @@
 #include "server/answers.h"
 #include "server/cache/cache.h"
 #include "server/clock.h"
+#include "server/prefix_stats.h"
 #include "server/protocol/command.h"
 #include "server/protocol/tokens.h"
 #include "server/reply.h"
@@ -32,11 +33,13 @@ enum class Action : std::uint8_t {
 
 class Executor {
  public:
-  Executor(cache::Cache* cache, Reply* reply, stats::Block* block, Clock* clock, Settings* settings)
+  Executor(cache::Cache* cache, Reply* reply, stats::Block* block, PrefixStats* prefixes,
+           Clock* clock, Settings* settings)
       : cache_(cache),
         reply_(reply),
         answers_(reply, cache),
         block_(block),
+        prefixes_(prefixes),
         clock_(clock),
         settings_(settings) {}
 
@@ -55,6 +58,9 @@ class Executor {
   void Get(const protocol::Command& command, const cache::HashedKey& key);
   cache::Item* Fetch(const protocol::Command& command, const cache::HashedKey& key);
   void CountMiss();
+  [[nodiscard]] bool CountsPrefixes() const {
+    return settings_->counts_prefixes.load(std::memory_order_relaxed);
+  }
   void Store(const protocol::Command& command, const cache::HashedKey& key);
   void Touch(const protocol::Command& command, const cache::HashedKey& key);
   void Delete(const protocol::Command& command, const cache::HashedKey& key);
@@ -81,6 +87,7 @@ class Executor {
   Reply* reply_;
   Answers answers_;
   stats::Block* block_;
+  PrefixStats* prefixes_;
   Clock* clock_;
   Settings* settings_;
 };

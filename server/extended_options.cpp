@@ -68,7 +68,7 @@ constexpr std::array kRows = {
     Row{"watcher_logbuf_size", Plan::kNotYet, Value::kAny},
     Row{"worker_logbuf_size", Plan::kNotYet, Value::kAny},
     Row{"slab_sizes", Plan::kNotYet, Value::kAny},
-    Row{"slab_chunk_max", Plan::kNotYet, Value::kAny},
+    Row{"slab_chunk_max", Plan::kTakesEffect, Value::kNumber},
     Row{"track_sizes", Plan::kTakesEffect, Value::kNone},
     Row{"drop_privileges", Plan::kNotYet, Value::kNone},
     Row{"read_buf_mem_limit", Plan::kNotYet, Value::kAny},
@@ -106,6 +106,7 @@ Outcome ObeyNumber(std::string_view name, std::uint32_t value, Settings* setting
   if (name == "warm_lru_pct") lru.warm_percent = value;
   if (name == "temporary_ttl") lru.temporary_ttl_s = static_cast<std::int32_t>(value);
   if (name == "slab_automove_window") lru.automove_window_s = value;
+  if (name == "slab_chunk_max") settings->slot_bytes_max = std::size_t{value} << 10;
   if (name == "slab_automove") {
     if (value > kAutomoveMax) return Bad("-o slab_automove: give 0, 1 or 2");
     settings->automove = value;

@@ -115,6 +115,8 @@ void AddCommands(CLI::App* app, Settings* settings, RawFlags* raw) {
   app->option_defaults()->group("What clients may do");
   app->add_flag("-A,--enable-shutdown", settings->allows_shutdown, "allow the shutdown command");
   app->add_flag("-F,--disable-flush-all", raw->disables_flush, "refuse flush_all");
+  app->add_option("-D", raw->prefix_delimiter,
+                  "count by key prefix, which ends at this character (stats detail)");
   app->add_flag("-X,--disable-dumping", raw->disables_dump, "refuse to list keys");
 }
 
@@ -152,7 +154,6 @@ void AddRefused(CLI::App* app, std::vector<std::string>* refused) {
     CLI::Option* option = app->add_option(names, note, "");
     option->expected(takes_value ? 1 : 0)->group("");
   };
-  refuse("-D", true);
   refuse("-W,--disable-watch", false);
   refuse("-Y,--auth-file", true);
   refuse("-S,--enable-sasl", false);

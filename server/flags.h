@@ -30,6 +30,7 @@ struct RawFlags {
   std::int32_t udp_port = 0;
   bool disables_evictions = false;
   bool disables_cas = false;
+  std::string prefix_delimiter;
   bool disables_flush = false;
   bool disables_dump = false;
   bool shows_version = false;

@@ -91,6 +91,7 @@ std::expected<void, std::string> Server::OpenCache() {
                                .has_cas = settings_->has_cas,
                                .class_factor = settings_->class_factor,
                                .slot_bytes_min = settings_->slot_bytes_min,
+                               .slot_bytes_max = settings_->slot_bytes_max,
                                .uses_large_pages = settings_->uses_large_pages,
                                .limit_may_rise = !settings_->locks_memory};
   std::string error;

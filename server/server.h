@@ -53,6 +53,10 @@ class Server {
   [[nodiscard]] Settings& settings() { return *settings_; }
   [[nodiscard]] Clock& clock() { return clock_; }
   [[nodiscard]] cache::SharedCache& shared_cache() { return *shared_cache_; }
+  template <typename Visit>
+  void ForEachWorker(Visit visit) {
+    for (Seat& seat : seats_) visit(seat.worker.get());
+  }
   [[nodiscard]] Aggregator& aggregator() { return *aggregator_; }
   [[nodiscard]] uring::RingOptions ring_options() const;
   // Begins the orderly end. `from`: the calling thread's ring.

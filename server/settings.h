@@ -61,6 +61,7 @@ struct Settings {
   bool uses_large_pages = false;                      // -L
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n
+  std::size_t slot_bytes_max = 0;                     // -o slab_chunk_max; 0: our own choice
 
   // Threads and rings.
   std::uint32_t thread_count = 0;          // -t; 0 until the CPUs have been counted
@@ -75,6 +76,7 @@ struct Settings {
   bool allows_dump = true;                        // -X
   bool tracks_sizes = false;                      // -o track_sizes
   std::uint32_t automove = 1;                     // -o slab_automove
+  char prefix_delimiter = ':';                    // -D
 
   // The process.
   bool becomes_daemon = false;     // -d
@@ -87,6 +89,7 @@ struct Settings {
   // Writers: main at start, the worker that carries out `verbosity`. Readers: any, relaxed.
   std::atomic<std::int32_t> verbosity{0};  // -v
   LruSettings lru;
+  std::atomic<bool> counts_prefixes{false};  // -D, `stats detail`; as verbosity.
   // A test-only command, on when RINGCACHED_DEBUG_COMMANDS=1 is in the environment.
   bool has_debug_commands = false;
 };

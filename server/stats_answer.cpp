@@ -166,8 +166,8 @@ StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& ca
   lines.Add("chunk_size", settings.slot_bytes_min);
   lines.Add("num_threads", settings.thread_count);
   lines.Add("num_threads_per_udp", settings.thread_count);
-  lines.Add("stat_key_prefix", ":");
-  lines.AddYesNo("detail_enabled", false);
+  lines.Add("stat_key_prefix", std::string_view(&settings.prefix_delimiter, 1));
+  lines.AddYesNo("detail_enabled", settings.counts_prefixes.load());
   lines.Add("reqs_per_event", settings.requests_per_turn);
   lines.AddYesNo("cas_enabled", settings.has_cas);
   lines.Add("tcp_backlog", settings.backlog);
@@ -181,7 +181,7 @@ StatsAnswer SettingsGroup(const Settings& settings, const cache::SharedCache& ca
   lines.Add("slab_automove", static_cast<int>(cache.automove()));
   lines.Add("slab_automove_ratio", fmt::format("{:.2f}", lru.automove_ratio.load()));
   lines.Add("slab_automove_window", lru.automove_window_s.load());
-  lines.Add("slab_chunk_max", std::size_t{512} << 10);
+  lines.Add("slab_chunk_max", cache.SlotBytes(static_cast<std::uint8_t>(cache.class_count())));
   lines.AddYesNo("lru_crawler", lru.crawls.load());
   lines.Add("lru_crawler_sleep", lru.crawl_sleep_us.load());
   lines.Add("lru_crawler_tocrawl", lru.crawl_count.load());
@@ -250,6 +250,20 @@ StatsAnswer CacheDump(const protocol::Tokens& tokens, const Settings& settings,
   return answer;
 }
 
+// detail on|off|dump
+StatsAnswer Detail(const protocol::Tokens& tokens, Server* server) {
+  if (tokens.count == 2 && (tokens[1] == "on" || tokens[1] == "off")) {
+    server->settings().counts_prefixes.store(tokens[1] == "on", std::memory_order_relaxed);
+    return Text(words::kOk);
+  }
+  if (tokens.count != 2 || tokens[1] != "dump") {
+    return Text("CLIENT_ERROR usage: stats detail on|off|dump\r\n");
+  }
+  PrefixTable sum;
+  server->ForEachWorker([&sum](Worker* each) { each->prefixes().AddTo(&sum); });
+  return Text(WordPrefixes(sum));
+}
+
 // The group's name, or a beginning of it: memcached compares as many bytes as the client sent.
 bool Names(std::string_view token, std::string_view group) { return group.starts_with(token); }
 
@@ -263,7 +277,10 @@ bool AsksReset(std::string_view group) {
 StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket& ticket) {
   const protocol::Tokens tokens = protocol::Split(group);
   if (tokens.count == 0) return General(worker, *ticket.snapshot);
-  if (AsksReset(group)) return Kind(StatsAnswer::Kind::kReset);
+  if (AsksReset(group)) {
+    worker.server().ForEachWorker([](Worker* each) { each->prefixes().Clear(); });
+    return Kind(StatsAnswer::Kind::kReset);
+  }
   const std::string_view name = tokens[0];
   cache::SharedCache& cache = worker.server().shared_cache();
   if (Names(name, "settings")) return SettingsGroup(worker.settings(), cache);
@@ -271,6 +288,7 @@ StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket
   if (Names(name, "slabs")) return SlabsGroup(cache, *ticket.snapshot);
   if (Names(name, "sizes")) return SizesGroup(worker.settings());
   if (Names(name, "cachedump")) return CacheDump(tokens, worker.settings(), cache);
+  if (Names(name, "detail")) return Detail(tokens, &worker.server());
   if (name == "extstore") return StatLines().Finish();
   return {};
 }

@@ -13,7 +13,8 @@ Worker::Worker(Server* server, std::uint32_t index)
     : server_(server),
       index_(index),
       block_(std::make_unique<stats::Block>()),
-      mailbox_(std::make_unique<uring::Mailbox<WorkerMessage>>(&ring_)) {}
+      mailbox_(std::make_unique<uring::Mailbox<WorkerMessage>>(&ring_)),
+      prefixes_(server->settings().prefix_delimiter) {}
 
 Worker::~Worker() = default;
 
@@ -30,7 +31,7 @@ void Worker::Open() {
   cache_ = std::make_unique<cache::Cache>(&server_->shared_cache(), index_, block_.get());
   reply_ = std::make_unique<Reply>(&arena_, cache_.get());
   batch_ = std::make_unique<Batch>();
-  executor_ = std::make_unique<Executor>(cache_.get(), reply_.get(), block_.get(),
+  executor_ = std::make_unique<Executor>(cache_.get(), reply_.get(), block_.get(), &prefixes_,
                                          &server_->clock(), &server_->settings());
   tools_ = {.cache = cache_.get(),
             .executor = executor_.get(),

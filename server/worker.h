@@ -20,6 +20,7 @@
 #include "server/connection.h"
 #include "server/execute.h"
 #include "server/linked_list.h"
+#include "server/prefix_stats.h"
 #include "server/reply.h"
 #include "stats/block.h"
 #include "uring/mailbox.h"
@@ -67,6 +68,7 @@ class Worker {
   [[nodiscard]] uring::Ring& ring() { return ring_; }
   [[nodiscard]] cache::Cache& cache() { return *cache_; }
   [[nodiscard]] stats::Block& block() { return *block_; }
+  [[nodiscard]] PrefixStats& prefixes() { return prefixes_; }  // From any thread.
   [[nodiscard]] Reply& reply() { return *reply_; }
   [[nodiscard]] ReplyArena& arena() { return arena_; }
   [[nodiscard]] const SessionTools& session_tools() const { return tools_; }
@@ -99,6 +101,7 @@ class Worker {
   std::unique_ptr<cache::Cache> cache_;
   ReplyArena arena_;
   std::unique_ptr<Reply> reply_;
+  PrefixStats prefixes_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Batch> batch_;
   SessionTools tools_{};

@@ -50,6 +50,7 @@ struct Options {
   bool has_cas = true;                                // -C turns it off.
   double class_factor = 1.06;                         // -f
   std::size_t slot_bytes_min = 48;                    // -n: the smallest slot, header and all.
+  std::size_t slot_bytes_max = 0;                     // The largest slot; 0: as fits the pages.
   bool uses_large_pages = false;                      // -L: insists on them; all memory at once.
   bool limit_may_rise =
       true;  // Address space for a higher limit, which counts where memory is locked.

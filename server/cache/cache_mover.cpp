@@ -185,7 +185,7 @@ bool Cache::Impl::MoveSlot(void* slot) {
     Evict(item);
     return true;
   }
-  if (void* room = heap->slabs.Take(mover.class_id)) {
+  if (void* room = TakeIncludingPool(mover.class_id)) {
     if (!MoveItem(item, room)) heap->FreeSlot(room);
     return true;
   }

@@ -47,6 +47,13 @@ std::size_t SlotBytesMin(const Options& options) {
   return std::max(kSlotBytesMin, (options.slot_bytes_min + 7) / 8 * 8);
 }
 
+std::size_t SlotBytesMax(const Options& options, std::size_t page_bytes) {
+  constexpr std::size_t kLeast = 1024;
+  const std::size_t fitting = std::min(kSlotBytesMax, page_bytes / 2);
+  if (options.slot_bytes_max == 0) return fitting;
+  return std::clamp(options.slot_bytes_max / 8 * 8, std::min(kLeast, fitting), fitting);
+}
+
 // The line for the user, or nothing.
 std::string Check(const Options& options) {
   if (options.thread_count == 0 || options.thread_count > kThreadsMax) {
@@ -100,7 +107,7 @@ std::unique_ptr<SharedCache> SharedCache::Create(const Options& options, std::st
   if (!error->empty()) return nullptr;
   const std::size_t page_bytes = PageBytes(options);
   const auto page_count = static_cast<std::uint32_t>(options.memory_bytes / page_bytes);
-  SizeClasses sizes(page_bytes, SlotBytesMin(options), std::min(kSlotBytesMax, page_bytes / 2),
+  SizeClasses sizes(page_bytes, SlotBytesMin(options), SlotBytesMax(options, page_bytes),
                     options.class_factor);
   std::uint64_t seed = 0;
   if (!RandomSeed(&seed, error)) return nullptr;
