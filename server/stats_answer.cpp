@@ -254,14 +254,19 @@ StatsAnswer CacheDump(const protocol::Tokens& tokens, const Settings& settings,
 StatsAnswer Detail(const protocol::Tokens& tokens, Server* server) {
   if (tokens.count == 2 && (tokens[1] == "on" || tokens[1] == "off")) {
     server->settings().counts_prefixes.store(tokens[1] == "on", std::memory_order_relaxed);
-    return Text(words::kOk);
+    StatsAnswer answer = Text(words::kOk);
+    answer.kind = StatsAnswer::Kind::kDone;
+    return answer;
   }
   if (tokens.count != 2 || tokens[1] != "dump") {
     return Text("CLIENT_ERROR usage: stats detail on|off|dump\r\n");
   }
   PrefixTable sum;
   server->ForEachWorker([&sum](Worker* each) { each->prefixes().AddTo(&sum); });
-  return Text(WordPrefixes(sum));
+  StatsAnswer answer = Text(WordPrefixes(sum));
+  answer.kind = StatsAnswer::Kind::kDone;
+  answer.name = "detailed";
+  return answer;
 }
 
 // The group's name, or a beginning of it: memcached compares as many bytes as the client sent.

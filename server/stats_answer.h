@@ -27,7 +27,8 @@ namespace server {
 struct StatsAnswer {
   enum class Kind : std::uint8_t {
     kLines,    // Names and values.
-    kText,     // As the classic protocol has it; binary knows no such group.
+    kText,     // As the classic protocol has it; in binary an error.
+    kDone,     // `text`; in binary, what it is beside OK stands under `name`.
     kDump,     // A walk over the items.
     kReset,    // The counters begin anew.
     kUnknown,  // There is no such group.
@@ -35,6 +36,7 @@ struct StatsAnswer {
   Kind kind = Kind::kUnknown;
   std::vector<std::pair<std::string, std::string>> lines;
   std::string text;
+  std::string name;
   DumpRequest dump;
 };
 

@@ -17,7 +17,9 @@ namespace words = protocol::words;
 std::string ClassicStats(const StatsAnswer& answer) {
   if (answer.kind == StatsAnswer::Kind::kReset) return std::string(words::kReset);
   if (answer.kind == StatsAnswer::Kind::kUnknown) return std::string(words::kError);
-  if (answer.kind == StatsAnswer::Kind::kText) return answer.text;
+  const bool is_text =
+      answer.kind == StatsAnswer::Kind::kText || answer.kind == StatsAnswer::Kind::kDone;
+  if (is_text) return answer.text;
   std::string text;
   for (const auto& [name, value] : answer.lines) {
     fmt::format_to(std::back_inserter(text), "STAT {} {}\r\n", name, value);
@@ -44,6 +46,9 @@ std::string BinaryStats(const protocol::BinaryFrame& frame, const StatsAnswer& a
     const auto status = BinaryStatus::kNotFound;
     AppendFrame(frame, status, {}, protocol::TextOf(status), &text);
     return text;
+  }
+  if (!answer.name.empty()) {
+    AppendFrame(frame, BinaryStatus::kOk, answer.name, answer.text, &text);
   }
   for (const auto& [name, value] : answer.lines) {
     AppendFrame(frame, BinaryStatus::kOk, name, value, &text);

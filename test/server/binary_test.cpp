@@ -140,6 +140,11 @@ TEST_CASE("binary statistics are those of the classic protocol, a frame each") {
   CHECK(AskStats(&client, "reset").empty());
   CHECK(AskStats(&client, "")["cmd_set"] == "0");
   CHECK(Ask(&client, {.opcode = kStat, .key = "none"}).status == BinaryStatus::kNotFound);
+  CHECK(AskStats(&client, "detail on").empty());
+  Ask(&client, {.opcode = kGet, .key = "a:1"});
+  CHECK(AskStats(&client, "detail dump")["detailed"] ==
+        "PREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n");
+  CHECK(Ask(&client, {.opcode = kStat, .key = "detail x"}).status == BinaryStatus::kNotFound);
 }
 
 TEST_CASE("with -B binary a text request is the end") {
