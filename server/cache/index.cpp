@@ -51,6 +51,7 @@ void Index::PrefetchItem(std::uint64_t hash) const {
   if (matches == 0) return;
   const auto slot = static_cast<std::size_t>(std::countr_zero(matches));
   const Item* item = ItemIn(home->slots[slot].load(std::memory_order_relaxed));
+  if (item == nullptr) return;  // The tag is that of an empty slot.
   __builtin_prefetch(item);
   __builtin_prefetch(reinterpret_cast<const char*>(item) + sizeof(IndexLine) - 1);
 }

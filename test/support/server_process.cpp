@@ -193,7 +193,7 @@ ServerProcess::~ServerProcess() {
     Stop();
     if (std::uncaught_exceptions() > 0) std::fputs(Output().c_str(), stderr);
   } catch (const Failure& failure) {
-    FAIL_CHECK(failure.what());
+    FAIL_CHECK(std::string(failure.what()));
   }
   if (!directory_.empty()) std::filesystem::remove_all(directory_);
 }
