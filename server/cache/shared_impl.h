@@ -23,9 +23,9 @@ namespace cache {
 
 // A heap, and what of the index belongs to the same thread.
 struct ThreadState {
-  ThreadState(PageSpace* space, const SizeClasses* classes, std::vector<Heap*> const* heaps,
+  ThreadState(PageSpace* space, const SizeClasses* sizes, std::vector<Heap*> const* heaps,
               std::uint32_t thread)
-      : heap(space, classes, heaps, thread) {}
+      : heap(space, sizes, heaps, thread) {}
 
   Heap heap;
   Index::Local index_local;

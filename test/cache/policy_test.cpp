@@ -180,8 +180,8 @@ TEST_CASE("ghosts remember about as many keys as they are fitted to") {
   std::size_t early_count = 0;
   std::size_t late_count = 0;
   for (std::size_t at = 0; at < kKeys; ++at) {
-    early_count += ghosts->Take(hashes[at]) ? 1 : 0;
-    late_count += at < kKeys / 2 && ghosts->Take(hashes[hashes.size() - 1 - at]) ? 1 : 0;
+    early_count += ghosts->Take(hashes[at]) ? 1U : 0U;
+    late_count += at < kKeys / 2 && ghosts->Take(hashes[hashes.size() - 1 - at]) ? 1U : 0U;
   }
   CHECK(early_count < kKeys / 100);
   CHECK(late_count > kKeys / 2 * 98 / 100);
