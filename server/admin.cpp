@@ -1,8 +1,6 @@
 #include "server/admin.h"
 
-#include <charconv>
 #include <cstdint>
-#include <optional>
 
 #include "server/class_list.h"
 #include "server/protocol/number.h"
@@ -11,24 +9,13 @@
 namespace server {
 namespace {
 
+using protocol::Abbreviates;
 using protocol::ParseNumber;
+using protocol::ParseReal;
 using protocol::Tokens;
 namespace words = protocol::words;
 
 constexpr std::string_view kCrawlerOff = "CLIENT_ERROR lru crawler disabled\r\n";
-
-std::optional<double> ParseReal(std::string_view token) {
-  double real = 0;
-  const char* end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, real);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return real;
-}
-
-// memcached compares as many bytes as the client sent.
-bool Names(std::string_view token, std::string_view name) {
-  return !token.empty() && name.starts_with(token);
-}
 
 // -- slabs
 
@@ -84,8 +71,8 @@ std::string_view SetAutomove(const Tokens& tokens, cache::SharedCache* cache, Se
 }
 
 std::string_view Slabs(const Tokens& tokens, cache::SharedCache* cache, Settings* settings) {
-  if (tokens.count == 4 && Names(tokens[1], "reassign")) return Reassign(tokens, cache);
-  if (tokens.count >= 3 && Names(tokens[1], "automove")) {
+  if (tokens.count == 4 && Abbreviates(tokens[1], "reassign")) return Reassign(tokens, cache);
+  if (tokens.count >= 3 && Abbreviates(tokens[1], "automove")) {
     return SetAutomove(tokens, cache, settings);
   }
   return words::kError;
@@ -114,13 +101,13 @@ std::string_view TuneLru(const Tokens& tokens, LruSettings* lru) {
 }
 
 std::string_view Lru(const Tokens& tokens, LruSettings* lru) {
-  if (tokens.count >= 6 && Names(tokens[1], "tune")) return TuneLru(tokens, lru);
-  if (tokens.count >= 3 && Names(tokens[1], "mode")) {
+  if (tokens.count >= 6 && Abbreviates(tokens[1], "tune")) return TuneLru(tokens, lru);
+  if (tokens.count >= 3 && Abbreviates(tokens[1], "mode")) {
     const bool is_known = tokens[2] == "flat" || tokens[2] == "segmented";
     if (is_known) lru->is_segmented.store(tokens[2] == "segmented", std::memory_order_relaxed);
     return is_known ? words::kOk : words::kError;
   }
-  if (tokens.count >= 3 && Names(tokens[1], "temp_ttl")) {
+  if (tokens.count >= 3 && Abbreviates(tokens[1], "temp_ttl")) {
     const auto ttl_s = ParseNumber<std::int32_t>(tokens[2]);
     if (ttl_s) lru->temporary_ttl_s.store(*ttl_s, std::memory_order_relaxed);
     return ttl_s ? words::kOk : words::kError;
@@ -141,7 +128,7 @@ std::string_view SetCrawlerPace(const Tokens& tokens, LruSettings* lru) {
   constexpr std::uint32_t kSleepMaxUs = 1'000'000;
   const auto number = ParseNumber<std::uint32_t>(tokens[2]);
   if (!number) return words::kBadFormat;
-  if (Names(tokens[1], "tocrawl")) {
+  if (Abbreviates(tokens[1], "tocrawl")) {
     lru->crawl_count.store(*number, std::memory_order_relaxed);
     return words::kOk;
   }
@@ -151,13 +138,13 @@ std::string_view SetCrawlerPace(const Tokens& tokens, LruSettings* lru) {
 }
 
 std::string_view Crawler(const Tokens& tokens, const cache::SharedCache& cache, LruSettings* lru) {
-  if (tokens.count == 3 && Names(tokens[1], "crawl")) return Crawl(tokens[2], cache, *lru);
-  if (tokens.count == 3 && (Names(tokens[1], "sleep") || Names(tokens[1], "tocrawl"))) {
+  if (tokens.count == 3 && Abbreviates(tokens[1], "crawl")) return Crawl(tokens[2], cache, *lru);
+  if (tokens.count == 3 && (Abbreviates(tokens[1], "sleep") || Abbreviates(tokens[1], "tocrawl"))) {
     return SetCrawlerPace(tokens, lru);
   }
   if (tokens.count != 2) return words::kError;
-  const bool enables = Names(tokens[1], "enable");
-  if (!enables && !Names(tokens[1], "disable")) return words::kError;
+  const bool enables = Abbreviates(tokens[1], "enable");
+  if (!enables && !Abbreviates(tokens[1], "disable")) return words::kError;
   lru->crawls.store(enables, std::memory_order_relaxed);
   return words::kOk;
 }

@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "coro/ensure.h"
 #include "server/aggregator.h"
 #include "server/server.h"
 #include "server/stats_answer.h"

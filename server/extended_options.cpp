@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "server/protocol/number.h"
@@ -80,12 +79,9 @@ constexpr std::array kRows = {
 
 Outcome Bad(std::string text) { return std::unexpected(std::move(text)); }
 
-std::optional<double> ParseReal(std::string_view text) {
-  double real = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, real);
-  if (error != std::errc{} || stop != end || real < 0) return std::nullopt;
-  return real;
+std::optional<double> ReadReal(std::string_view text) {
+  const auto real = protocol::ParseReal(text);
+  return real && *real >= 0 ? real : std::nullopt;
 }
 
 Outcome ObeyReal(std::string_view name, double value, LruSettings* lru) {
@@ -127,7 +123,7 @@ Outcome ObeyWord(std::string_view name, Settings* settings) {
 // The value has been judged.
 Outcome Obey(const Row& row, std::string_view value, Settings* settings) {
   if (row.value == Value::kNone) return ObeyWord(row.name, settings);
-  if (row.value == Value::kReal) return ObeyReal(row.name, *ParseReal(value), &settings->lru);
+  if (row.value == Value::kReal) return ObeyReal(row.name, *ReadReal(value), &settings->lru);
   return ObeyNumber(row.name, *protocol::ParseNumber<std::uint32_t>(value), settings);
 }
 
@@ -139,7 +135,7 @@ Outcome JudgeValue(const Row& row, std::string_view value, bool has_value) {
   if (row.value == Value::kNumber && !protocol::ParseNumber<std::uint32_t>(value)) {
     return Bad(fmt::format("-o {}={}: give a number", row.name, value));
   }
-  if (row.value == Value::kReal && !ParseReal(value)) {
+  if (row.value == Value::kReal && !ReadReal(value)) {
     return Bad(fmt::format("-o {}={}: give a number, like 0.8", row.name, value));
   }
   const bool is_hash = value == "jenkins" || value == "murmur3" || value == "xxh3";

@@ -16,6 +16,7 @@
 namespace server {
 namespace {
 
+using protocol::Abbreviates;
 namespace words = protocol::words;
 
 void AddProcess(Worker& worker, StatLines* lines) {
@@ -269,14 +270,11 @@ StatsAnswer Detail(const protocol::Tokens& tokens, Server* server) {
   return answer;
 }
 
-// The group's name, or a beginning of it: memcached compares as many bytes as the client sent.
-bool Names(std::string_view token, std::string_view group) { return group.starts_with(token); }
-
 }  // namespace
 
 bool AsksReset(std::string_view group) {
   const protocol::Tokens tokens = protocol::Split(group);
-  return tokens.count > 0 && Names(tokens[0], "reset");
+  return tokens.count > 0 && Abbreviates(tokens[0], "reset");
 }
 
 StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket& ticket) {
@@ -288,12 +286,12 @@ StatsAnswer AnswerStats(std::string_view group, Worker& worker, const FoldTicket
   }
   const std::string_view name = tokens[0];
   cache::SharedCache& cache = worker.server().shared_cache();
-  if (Names(name, "settings")) return SettingsGroup(worker.settings(), cache);
-  if (Names(name, "items")) return ItemsGroup(cache, *ticket.snapshot);
-  if (Names(name, "slabs")) return SlabsGroup(cache, *ticket.snapshot);
-  if (Names(name, "sizes")) return SizesGroup(worker.settings());
-  if (Names(name, "cachedump")) return CacheDump(tokens, worker.settings(), cache);
-  if (Names(name, "detail")) return Detail(tokens, &worker.server());
+  if (Abbreviates(name, "settings")) return SettingsGroup(worker.settings(), cache);
+  if (Abbreviates(name, "items")) return ItemsGroup(cache, *ticket.snapshot);
+  if (Abbreviates(name, "slabs")) return SlabsGroup(cache, *ticket.snapshot);
+  if (Abbreviates(name, "sizes")) return SizesGroup(worker.settings());
+  if (Abbreviates(name, "cachedump")) return CacheDump(tokens, worker.settings(), cache);
+  if (Abbreviates(name, "detail")) return Detail(tokens, &worker.server());
   if (name == "extstore") return StatLines().Finish();
   return {};
 }

@@ -32,9 +32,6 @@ class ClassicParser {
   // *room takes a key that comes base64-coded; the command may point into it.
   Parsed Parse(std::string_view unread, Command* command, DecodedKey* room);
 
-  // Nothing of a command has been taken yet: the next byte begins one.
-  [[nodiscard]] bool is_at_start() const { return state_ == State::kLine; }
-
  private:
   enum class State : std::uint8_t {
     kLine,      // At the beginning of a line.

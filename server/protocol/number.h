@@ -1,4 +1,4 @@
-// Decimal numbers as protocols write them: digits only, no blanks, no plus sign, the whole token.
+// Decimal numbers as protocols write them: the whole token, no blanks, no plus sign.
 //
 // Threads: any; plain functions.
 #pragma once
@@ -23,6 +23,15 @@ std::optional<Number> ParseNumber(std::string_view token) {
   const auto [stop, error] = std::from_chars(token.data(), end, number);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return number;
+}
+
+// The same for a number with a fraction or an exponent.
+inline std::optional<double> ParseReal(std::string_view token) {
+  double real = 0;
+  const char* end = token.data() + token.size();
+  const auto [stop, error] = std::from_chars(token.data(), end, real);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return real;
 }
 
 // Writes `number` to `to`, which has room for kDigitsMax bytes; returns the end.

@@ -38,4 +38,10 @@ inline Tokens Split(std::string_view line) {
   }
 }
 
+// Whether `token` is `name` or a beginning of it: memcached compares as many bytes as the client
+// sent.
+inline bool Abbreviates(std::string_view token, std::string_view name) {
+  return !token.empty() && name.starts_with(token);
+}
+
 }  // namespace protocol
