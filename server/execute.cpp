@@ -341,14 +341,15 @@ Action Executor::Admin(const Command& command) {
   }
   const bool dumps = tokens[0] == "lru_crawler" && tokens.count == 3 &&
                      (tokens[1] == "metadump" || tokens[1] == "mgdump");
-  if (dumps) return Dump(tokens);
+  if (dumps) return BeginDump(tokens);
   reply_->Append(AnswerAdmin(tokens, &cache_->shared(), settings_));
   return Action::kGoOn;
 }
 
 // The answer is long and comes in parts: what was asked before must have been answered.
-Action Executor::Dump(const protocol::Tokens& tokens) {
+Action Executor::BeginDump(const protocol::Tokens& tokens) {
   const bool is_meta = tokens[1] == "metadump";
+  const auto classes = ReadClassList(tokens[2], cache_->shared().class_count());
   if (!settings_->lru.crawls.load(std::memory_order_relaxed)) {
     reply_->Append("CLIENT_ERROR lru crawler disabled\r\n");
   } else if (!settings_->allows_dump) {
@@ -357,9 +358,11 @@ Action Executor::Dump(const protocol::Tokens& tokens) {
     reply_->Append("ERROR cannot pipeline other commands before ");
     reply_->Append(tokens[1]);
     reply_->Append(words::kCrlf);
-  } else if (!ReadClassList(tokens[2], cache_->shared().class_count())) {
+  } else if (!classes) {
     reply_->Append(kBadClass);
   } else {
+    dump_request_ = {.kind = is_meta ? DumpRequest::Kind::kMeta : DumpRequest::Kind::kMg,
+                     .classes = *classes};
     return Action::kDump;
   }
   return Action::kGoOn;

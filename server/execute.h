@@ -13,6 +13,7 @@
 #include "server/answers.h"
 #include "server/cache/cache.h"
 #include "server/clock.h"
+#include "server/dump.h"
 #include "server/prefix_stats.h"
 #include "server/protocol/command.h"
 #include "server/protocol/tokens.h"
@@ -27,7 +28,7 @@ enum class Action : std::uint8_t {
   kGoOn,
   kClose,     // Send what there is, then close.
   kStats,     // Answer command.line once the statistics have been folded.
-  kDump,      // Write out what command.line asks for.
+  kDump,      // Write out dump_request().
   kShutDown,  // Stop the server.
 };
 
@@ -51,6 +52,8 @@ class Executor {
                   cache::Draft* draft);
   // The value is complete; `is_ended`: CRLF stood behind it.
   void FinishStore(const protocol::Command& command, cache::Draft* draft, bool is_ended);
+  // What the last kDump asked for.
+  [[nodiscard]] const DumpRequest& dump_request() const { return dump_request_; }
   // The draft found no more memory.
   void FailStore(const protocol::Command& command, const cache::HashedKey& key);
 
@@ -78,7 +81,7 @@ class Executor {
   void FlushAll(const protocol::Command& command);
   void SetVerbosity(const protocol::Command& command);
   Action Admin(const protocol::Command& command);
-  Action Dump(const protocol::Tokens& tokens);
+  Action BeginDump(const protocol::Tokens& tokens);
   void DebugTime(std::string_view argument);
   void DropOld(const protocol::Command& command, const cache::HashedKey& key);
   void CountStored(const cache::Stored& stored, bool is_cas);
@@ -90,6 +93,7 @@ class Executor {
   PrefixStats* prefixes_;
   Clock* clock_;
   Settings* settings_;
+  DumpRequest dump_request_;
 };
 
 }  // namespace server

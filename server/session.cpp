@@ -189,11 +189,7 @@ Session::Progress Session::Follow(Action action, const Command& command) {
     return Progress::kWantsStats;
   }
   if (action == Action::kDump) {
-    const protocol::Tokens tokens = protocol::Split(command.line);
-    const bool is_meta = tokens[1] == "metadump";
-    const std::size_t class_count = tools_->cache->shared().class_count();
-    dump_request_ = {.kind = is_meta ? DumpRequest::Kind::kMeta : DumpRequest::Kind::kMg,
-                     .classes = *ReadClassList(tokens[2], class_count)};
+    dump_request_ = tools_->executor->dump_request();
     return Progress::kWantsDump;
   }
   return action == Action::kShutDown ? Progress::kShutsDown : Progress::kCloses;
