@@ -153,9 +153,14 @@ coro::Task<bool> Connection::AnswerStats() {
   ticket.resets = AsksReset(request.group);
   worker_->AskFold(&ticket);
   co_await ticket.done.Wait();
-  const StatsAnswer answer = server::AnswerStats(request.group, *worker_, ticket);
+  StatsAnswer answer = server::AnswerStats(request.group, *worker_, ticket);
+  if (answer.kind == StatsAnswer::Kind::kSizes) {
+    const Dump::SizeCounts counts = co_await CountSizes();
+    answer = SizeLines(counts);
+  }
+  const bool is_text = request.dialect == protocol::Dialect::kClassic;
   bool is_open = true;
-  if (answer.kind == StatsAnswer::Kind::kDump) {
+  if (answer.kind == StatsAnswer::Kind::kDump && is_text) {
     is_open = co_await WriteDump(answer.dump);
   } else {
     const std::string text = WordStats(request, answer);
@@ -180,6 +185,17 @@ coro::Task<bool> Connection::WriteDump(DumpRequest request) {
     }
   }
   co_return is_open;
+}
+
+coro::Task<Dump::SizeCounts> Connection::CountSizes() {
+  DumpRequest request{.kind = DumpRequest::Kind::kSizes, .classes = {}};
+  request.classes.AddAll();
+  Dump dump(request, &worker_->cache(), &worker_->server().clock());
+  for (dump.Step(); !dump.is_done(); dump.Step()) {
+    receiver_.Nudge();
+    co_await receiver_.Wait();
+  }
+  co_return dump.size_counts();
 }
 
 // -- Its life.

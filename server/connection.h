@@ -61,6 +61,7 @@ class Connection {
   coro::Task<bool> SendKept();
   coro::Task<bool> AnswerStats();
   coro::Task<bool> WriteDump(DumpRequest request);
+  coro::Task<Dump::SizeCounts> CountSizes();
   coro::Task<bool> SendText(std::string_view text);
   void Unpin();
 

@@ -49,7 +49,7 @@ void Dump::Step() {
   const bool has_all = request_.item_count_max != 0 && item_count_ >= request_.item_count_max;
   is_done_ = cursor_ == 0 || is_full || has_all;
   if (!is_done_) return;
-  if (request_.kind == DumpRequest::Kind::kSizes) AddSizes();
+  if (request_.kind == DumpRequest::Kind::kSizes) return;
   text_ += request_.kind == DumpRequest::Kind::kMg ? "EN\r\n" : "END\r\n";
 }
 
@@ -108,12 +108,6 @@ void Dump::AddCache(const cache::Item* item) {
   const std::int64_t expiry_s = UnixExpiry(item);
   fmt::format_to(std::back_inserter(text_), "ITEM {} [{} b; {} s]\r\n", item->key(),
                  item->value_bytes(), expiry_s < 0 ? 0 : expiry_s);
-}
-
-void Dump::AddSizes() {
-  for (const auto& [bytes, count] : size_counts_) {
-    fmt::format_to(std::back_inserter(text_), "STAT {} {}\r\n", bytes, count);
-  }
 }
 
 }  // namespace server

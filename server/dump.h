@@ -1,5 +1,5 @@
 // Dump: a walk over all items that is written out as it goes: the keys for lru_crawler metadump and
-// mgdump and for `stats cachedump`, the sizes for `stats sizes`.
+// mgdump and for `stats cachedump`; or that counts, for `stats sizes`, and writes nothing.
 //
 //   Dump dump(what, &cache, &clock);
 //   while (!dump.is_done()) { dump.Step(); send dump.text() and clear it; let others run; }
@@ -28,7 +28,7 @@ struct DumpRequest {
     kMeta,   // metadump: a line of figures an item
     kMg,     // mgdump: the commands that would read them
     kCache,  // cachedump: key, size and expiry
-    kSizes,  // how many items there are of each size
+    kSizes,  // no text: see size_counts()
   };
   Kind kind = Kind::kNone;
   ClassList classes;
@@ -43,13 +43,15 @@ class Dump {
   // Some hundred items more, and the end behind the last.
   void Step();
   [[nodiscard]] std::string& text() { return text_; }
+  // How many items there are by size, in steps of 32 bytes.
+  using SizeCounts = std::map<std::size_t, std::uint64_t>;
+  [[nodiscard]] const SizeCounts& size_counts() const { return size_counts_; }
 
  private:
   void Visit(const cache::Item* item);
   void AddMeta(const cache::Item* item);
   void AddMg(const cache::Item* item);
   void AddCache(const cache::Item* item);
-  void AddSizes();
   [[nodiscard]] std::int64_t UnixExpiry(const cache::Item* item) const;
   [[nodiscard]] bool HasLimit() const { return request_.kind == DumpRequest::Kind::kCache; }
 
@@ -61,7 +63,7 @@ class Dump {
   std::size_t bytes_ = 0;
   bool is_done_ = false;
   std::string text_;
-  std::map<std::size_t, std::uint64_t> size_counts_;  // By size, in steps of 32 bytes.
+  SizeCounts size_counts_;
 };
 
 }  // namespace server

@@ -229,10 +229,7 @@ StatsAnswer SizesGroup(const Settings& settings) {
     lines.Add("sizes_status", "disabled");
     return lines.Finish();
   }
-  StatsAnswer answer = Kind(StatsAnswer::Kind::kDump);
-  answer.dump.kind = DumpRequest::Kind::kSizes;
-  answer.dump.classes.AddAll();
-  return answer;
+  return Kind(StatsAnswer::Kind::kSizes);
 }
 
 // cachedump CLASS LIMIT
@@ -271,6 +268,12 @@ StatsAnswer Detail(const protocol::Tokens& tokens, Server* server) {
 }
 
 }  // namespace
+
+StatsAnswer SizeLines(const Dump::SizeCounts& counts) {
+  StatLines lines;
+  for (const auto& [bytes, count] : counts) lines.Add(fmt::to_string(bytes), count);
+  return lines.Finish();
+}
 
 bool AsksReset(std::string_view group) {
   const protocol::Tokens tokens = protocol::Split(group);

@@ -29,7 +29,8 @@ struct StatsAnswer {
     kLines,    // Names and values.
     kText,     // As the classic protocol has it; in binary an error.
     kDone,     // `text`; in binary, what it is beside OK stands under `name`.
-    kDump,     // A walk over the items.
+    kDump,     // A walk over the items, written as it goes; in binary an error.
+    kSizes,    // A walk that counts: SizeLines().
     kReset,    // The counters begin anew.
     kUnknown,  // There is no such group.
   };
@@ -69,6 +70,9 @@ class StatLines {
 // The groups `items` and `slabs`: stats_classes.cpp.
 StatsAnswer ItemsGroup(const cache::SharedCache& cache, const stats::Snapshot& sum);
 StatsAnswer SlabsGroup(const cache::SharedCache& cache, const stats::Snapshot& sum);
+
+// The lines for kSizes.
+StatsAnswer SizeLines(const Dump::SizeCounts& counts);
 
 // `group`: what stands behind "stats".
 bool AsksReset(std::string_view group);

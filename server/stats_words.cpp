@@ -40,8 +40,9 @@ void AppendFrame(const protocol::BinaryFrame& frame, BinaryStatus status, std::s
 // A frame a line, and one with nothing in it for the end.
 std::string BinaryStats(const protocol::BinaryFrame& frame, const StatsAnswer& answer) {
   std::string text;
-  const bool is_unknown =
-      answer.kind == StatsAnswer::Kind::kUnknown || answer.kind == StatsAnswer::Kind::kText;
+  const bool is_unknown = answer.kind == StatsAnswer::Kind::kUnknown ||
+                          answer.kind == StatsAnswer::Kind::kText ||
+                          answer.kind == StatsAnswer::Kind::kDump;
   if (is_unknown) {
     const auto status = BinaryStatus::kNotFound;
     AppendFrame(frame, status, {}, protocol::TextOf(status), &text);

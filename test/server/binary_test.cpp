@@ -147,6 +147,17 @@ TEST_CASE("binary statistics are those of the classic protocol, a frame each") {
   CHECK(Ask(&client, {.opcode = kStat, .key = "detail x"}).status == BinaryStatus::kNotFound);
 }
 
+TEST_CASE("binary statistics that walk over the items keep the connection in step") {
+  ServerProcess server({.flags = {"-o", "track_sizes"}});
+  Client client(server.endpoint());
+  Ask(&client, {.opcode = kSet, .key = "k", .extras = kNoFlags, .value = "1"});
+  const auto sizes = AskStats(&client, "sizes");
+  CHECK(sizes == std::map<std::string, std::string>{{"32", "1"}});
+  const Request dump = {.opcode = kStat, .key = "cachedump 1 0"};
+  CHECK(Ask(&client, dump).status == BinaryStatus::kNotFound);
+  CHECK(Ask(&client, {.opcode = kGet, .key = "k"}).status == BinaryStatus::kOk);
+}
+
 TEST_CASE("with -B binary a text request is the end") {
   ServerProcess server({.flags = {"-B", "binary"}});
   Client text(server.endpoint());
